@@ -1,0 +1,1 @@
+from gridveil.network.library import load_case, save_case

@@ -1,0 +1,264 @@
+"""Between a case file's tables (MW, degrees, bus numbers) and a `Network` (p.u., radians, indices).
+
+Every field of the network that stands in a column of the file is one row of `FIELDS`; building and
+saving both read it, so that they cannot drift apart.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.errors import GridveilError
+from gridveil.network.costs import Costs
+from gridveil.network.matpower import CaseFile, Edit, Table
+from gridveil.network.network import Buses, Generators, Lines, Loads, Network
+
+DEFAULT_ANGLE_LIMIT = np.pi / 3
+"""Limit of θ_from − θ_to where the file gives none: ±60°, far beyond any stable operation."""
+
+ISOLATED = 4
+"""MATPOWER's bus type for a bus that is out of service."""
+REFERENCE = 3
+"""MATPOWER's bus type for a reference bus."""
+PIECEWISE_LINEAR, POLYNOMIAL = 1, 2
+"""MATPOWER's cost models."""
+
+
+@dataclass(frozen=True)
+class InService:
+    """Which rows of the tables make up the network, and how they hang together."""
+
+    bus: BoolArray
+    load: BoolArray
+    generator: BoolArray
+    line: BoolArray
+    bus_index: dict[int, int]
+    """Row of the bus table for each bus number."""
+    island: IntArray
+    """Connected part of each row of the bus table, from 0, numbered over all rows."""
+
+    def rows_of(self, numbers: FloatArray) -> IntArray:
+        """Return the bus-table rows of bus numbers, −1 where there is no such bus."""
+        return np.fromiter((self.bus_index.get(int(n), -1) for n in numbers), np.int64)
+
+
+def in_service(case: CaseFile) -> InService:
+    """Find the parts in service; components at an unknown bus count as out of service."""
+    bus, gen, branch = (case.tables[name] for name in ("bus", "gen", "branch"))
+    numbers = bus.column("bus_i")
+    index = {int(n): i for i, n in enumerate(numbers) if np.isfinite(n)}
+    parts = InService(*(np.zeros(0, bool),) * 4, index, np.zeros(0, np.int64))
+    typed_out = bus.column("type") == ISOLATED
+
+    def alive(at: IntArray) -> BoolArray:
+        return (at >= 0) & ~typed_out[at]
+
+    gen_bus = parts.rows_of(gen.column("bus"))
+    ends = [parts.rows_of(branch.column(name)) for name in ("fbus", "tbus")]
+    generator = (gen.column("status") > 0) & alive(gen_bus)
+    line = (branch.column("status") > 0) & alive(ends[0]) & alive(ends[1])
+    load = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
+    shunt = (bus.column("Gs") != 0) | (bus.column("Bs") != 0)
+
+    used = load | shunt | (bus.column("type") == REFERENCE)
+    used[gen_bus[generator]] = True
+    used[ends[0][line]] = True
+    used[ends[1][line]] = True
+    graph = coo_array(
+        (np.ones(line.sum()), (ends[0][line], ends[1][line])), shape=(len(bus), len(bus))
+    )
+    island = connected_components(graph, directed=False)[1].astype(np.int64)
+    alive_bus = used & ~typed_out
+    return InService(alive_bus, load & alive_bus, generator, line, index, island)
+
+
+def build_network(case: CaseFile) -> Network:
+    """Return the network of a case that `check_case` found nothing wrong with."""
+    parts = in_service(case)
+    bus_row = np.flatnonzero(parts.bus)
+    row_to_index = np.full(len(parts.bus), -1, dtype=np.int64)
+    row_to_index[bus_row] = np.arange(len(bus_row))
+    rows = {
+        "buses": bus_row,
+        "loads": np.flatnonzero(parts.load),
+        "generators": np.flatnonzero(parts.generator),
+        "lines": np.flatnonzero(parts.line),
+    }
+
+    def at_bus(table: str, column: str, part: str) -> IntArray:
+        return row_to_index[parts.rows_of(case.tables[table].column(column)[rows[part]])]
+
+    def values(part: str) -> dict[str, FloatArray]:
+        return {
+            f.name: f.read(case.tables[f.table], case.base_mva)[rows[part]]
+            for f in FIELDS
+            if f.part == part
+        }
+
+    bus = case.tables["bus"]
+    return Network(
+        name=case.name,
+        base_mva=case.base_mva,
+        buses=Buses(
+            number=bus.column("bus_i")[bus_row].astype(np.int64),
+            reference=bus.column("type")[bus_row] == REFERENCE,
+            island=np.unique(parts.island[bus_row], return_inverse=True)[1].astype(np.int64),
+            row=bus_row,
+            **values("buses"),
+        ),
+        loads=Loads(bus=row_to_index[rows["loads"]], row=rows["loads"], **values("loads")),
+        generators=Generators(
+            bus=at_bus("gen", "bus", "generators"),
+            costs=_costs(case.tables["gencost"].values[rows["generators"]], case.base_mva),
+            row=rows["generators"],
+            **values("generators"),
+        ),
+        lines=Lines(
+            from_bus=at_bus("branch", "fbus", "lines"),
+            to_bus=at_bus("branch", "tbus", "lines"),
+            row=rows["lines"],
+            **values("lines"),
+        ),
+        case=case,
+    )
+
+
+def changes(network: Network) -> list[Edit]:
+    """Return the cells of the source file that must change for it to hold this network."""
+    source = build_network(network.case)
+    _refuse_unsaveable(network, source)
+    edits: list[Edit] = []
+    for f in FIELDS:
+        old, new = (getattr(getattr(n, f.part), f.name) for n in (source, network))
+        rows = getattr(network, f.part).row
+        changed = np.flatnonzero(old != new)
+        if len(changed) and f.column not in network.case.tables[f.table].columns:
+            raise GridveilError(
+                f"cannot save {network.name}: {f.part}.{f.name} changed, but the file's {f.table} "
+                f"table has no column {f.column}"
+            )
+        for i in changed:
+            value = _cell(f, float(new[i]), network.base_mva)
+            edits.append(Edit(f.table, int(rows[i]), f.column, value))
+    return edits
+
+
+def _refuse_unsaveable(network: Network, source: Network) -> None:
+    saved = {(f.part, f.name) for f in FIELDS}
+    for part in ("buses", "loads", "generators", "lines"):
+        for spec in fields(getattr(network, part)):
+            old, new = (getattr(getattr(n, part), spec.name) for n in (source, network))
+            same = np.array_equal(old, new) if isinstance(old, np.ndarray) else old == new
+            if (part, spec.name) not in saved and not same:
+                raise GridveilError(
+                    f"cannot save {network.name}: {part}.{spec.name} differs from its source file; "
+                    "only values that stand in a column of the bus, gen or branch table can change"
+                )
+    if network.base_mva != source.base_mva:
+        raise GridveilError(f"cannot save {network.name}: base_mva differs from its source file")
+
+
+def _costs(rows: FloatArray, base_mva: float) -> Costs:
+    """Turn gencost rows into cost functions of the output in p.u."""
+    model, count = rows[:, 0], rows[:, 3].astype(np.int64)
+    polynomial = model == POLYNOMIAL
+    order = int(count[polynomial].max(initial=1))
+    coefficients = np.zeros((len(rows), order))
+    for n in np.unique(count[polynomial]):
+        at = polynomial & (count == n)
+        coefficients[at, :n] = rows[at, 4 : 4 + n][:, ::-1] * base_mva ** np.arange(n)
+    generator: list[int] = []
+    slope: list[float] = []
+    intercept: list[float] = []
+    for g in np.flatnonzero(~polynomial):
+        p, cost = rows[g, 4 : 4 + 2 * count[g]].reshape(-1, 2).T
+        slopes = np.diff(cost) / np.diff(p / base_mva)
+        generator += [int(g)] * len(slopes)
+        slope += slopes.tolist()
+        intercept += (cost[:-1] - slopes * p[:-1] / base_mva).tolist()
+    return Costs(
+        coefficients, np.array(generator, dtype=np.int64), np.array(slope), np.array(intercept)
+    )
+
+
+def _cell(f: "Field", value: float, base_mva: float) -> float:
+    """Return the shortest file value that reads back as `value`, or the nearest there is."""
+    if np.isinf(value) and value == f.default:
+        return 0.0
+    guess = f.unit.encode(value, base_mva)
+    near = (guess, float(np.nextafter(guess, np.inf)), float(np.nextafter(guess, -np.inf)))
+    exact = [cell for cell in near if f.unit.decode(np.array(cell), base_mva) == value]
+    return min(exact or [guess], key=lambda cell: len(repr(cell)))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How the file's numbers become the network's, and back up to rounding."""
+
+    decode: Callable[[FloatArray, float], FloatArray]
+    encode: Callable[[float, float], float]
+
+
+PLAIN = Unit(lambda value, base: value, lambda value, base: value)
+POWER = Unit(lambda mw, base: mw / base, lambda value, base: value * base)
+DEGREES = Unit(lambda deg, base: np.radians(deg), lambda value, base: float(np.degrees(value)))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the network and the column of the case file it stands in."""
+
+    part: str
+    name: str
+    table: str
+    column: str
+    unit: Unit
+    absent: Callable[[Table], BoolArray] | None = None
+    """Where the file gives no value, so that `default` holds."""
+    default: float = np.nan
+
+    def read(self, table: Table, base_mva: float) -> FloatArray:
+        """Return the field for every row of the table."""
+        values = self.unit.decode(table.column(self.column), base_mva)
+        return values if self.absent is None else np.where(self.absent(table), self.default, values)
+
+
+def _no_rate(branch: Table) -> BoolArray:
+    return branch.column("rateA") == 0
+
+
+def _no_tap(branch: Table) -> BoolArray:
+    return branch.column("ratio") == 0
+
+
+def _no_angle_limit(branch: Table) -> BoolArray:
+    low, high = branch.column("angmin"), branch.column("angmax")
+    return ((low == 0) | (low <= -360)) & ((high == 0) | (high >= 360))
+
+
+FIELDS = (
+    Field("buses", "v_min", "bus", "Vmin", PLAIN),
+    Field("buses", "v_max", "bus", "Vmax", PLAIN),
+    Field("buses", "shunt_g", "bus", "Gs", POWER),
+    Field("buses", "shunt_b", "bus", "Bs", POWER),
+    Field("loads", "p", "bus", "Pd", POWER),
+    Field("loads", "q", "bus", "Qd", POWER),
+    Field("generators", "p_min", "gen", "Pmin", POWER),
+    Field("generators", "p_max", "gen", "Pmax", POWER),
+    Field("generators", "q_min", "gen", "Qmin", POWER),
+    Field("generators", "q_max", "gen", "Qmax", POWER),
+    Field("lines", "r", "branch", "r", PLAIN),
+    Field("lines", "x", "branch", "x", PLAIN),
+    Field("lines", "b", "branch", "b", PLAIN),
+    Field("lines", "tap", "branch", "ratio", PLAIN, _no_tap, 1.0),
+    Field("lines", "shift", "branch", "angle", DEGREES),
+    Field("lines", "rate", "branch", "rateA", POWER, _no_rate, np.inf),
+    Field(
+        "lines", "angle_min", "branch", "angmin", DEGREES, _no_angle_limit, -DEFAULT_ANGLE_LIMIT
+    ),
+    Field("lines", "angle_max", "branch", "angmax", DEGREES, _no_angle_limit, DEFAULT_ANGLE_LIMIT),
+)

@@ -1,0 +1,35 @@
+"""Generator cost functions: polynomials of any order and convex piecewise-linear curves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridveil.arrays import ArrayRecord, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Costs(ArrayRecord):
+    """The cost c_g(p) of every generator in $/h, for an output p in p.u.
+
+    A generator has a polynomial or a piecewise-linear curve. A convex piecewise-linear curve is the
+    largest of its segments' lines, extended beyond its first and last breakpoint.
+    """
+
+    coefficients: FloatArray
+    """(generators, order + 1), ascending powers of p; zeros for piecewise-linear ones."""
+    segment_generator: IntArray
+    """Which generator each piecewise-linear segment belongs to."""
+    segment_slope: FloatArray
+    segment_intercept: FloatArray
+
+    def __call__(self, p: FloatArray) -> FloatArray:
+        """Return the cost of each generator at the outputs `p`, in $/h."""
+        total = np.zeros(len(self.coefficients))
+        for column in self.coefficients.T[::-1]:
+            total = total * p + column
+        if len(self.segment_generator):
+            lines = self.segment_slope * p[self.segment_generator] + self.segment_intercept
+            curve = np.full(len(total), -np.inf)
+            np.maximum.at(curve, self.segment_generator, lines)
+            total = np.where(np.isfinite(curve), curve, total)
+        return total

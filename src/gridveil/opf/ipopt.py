@@ -1,0 +1,293 @@
+"""Ipopt through its C interface, from the library that CasADi's wheel carries.
+
+CasADi itself is not imported: its symbolic build is slower than the solve on large networks, and
+our derivatives are closed formulas over arrays. The binding is the whole of Ipopt's C interface
+that we need: create, set options, solve with a warm start, watch the iterations.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_void_p
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from gridveil.arrays import FloatArray, IntArray
+from gridveil.errors import GridveilError
+
+INFINITY = 2e19
+"""Bounds of this size or more are none, by Ipopt's convention."""
+
+_EVAL_F = ctypes.CFUNCTYPE(c_bool, c_int, c_void_p, c_bool, c_void_p, c_void_p)
+_EVAL_GRAD_F = _EVAL_F
+_EVAL_G = ctypes.CFUNCTYPE(c_bool, c_int, c_void_p, c_bool, c_int, c_void_p, c_void_p)
+_EVAL_JAC_G = ctypes.CFUNCTYPE(
+    c_bool, c_int, c_void_p, c_bool, c_int, c_int, c_void_p, c_void_p, c_void_p, c_void_p
+)
+_EVAL_H = ctypes.CFUNCTYPE(
+    c_bool, c_int, c_void_p, c_bool, c_double, c_int, c_void_p, c_bool, c_int,
+    c_void_p, c_void_p, c_void_p, c_void_p,
+)  # fmt: skip
+_INTERMEDIATE = ctypes.CFUNCTYPE(c_bool, c_int, c_int, *(c_double,) * 8, c_int, c_void_p)
+
+
+class Problem(Protocol):
+    """min f(x) subject to g_min ≤ g(x) ≤ g_max and x_min ≤ x ≤ x_max, with sparse derivatives."""
+
+    x_min: FloatArray
+    x_max: FloatArray
+    g_min: FloatArray
+    g_max: FloatArray
+
+    def objective(self, x: FloatArray) -> float: ...
+    def gradient(self, x: FloatArray) -> FloatArray: ...
+    def constraints(self, x: FloatArray) -> FloatArray: ...
+    def jacobian_structure(self) -> tuple[IntArray, IntArray]: ...
+    def jacobian(self, x: FloatArray) -> FloatArray: ...
+    def hessian_structure(self) -> tuple[IntArray, IntArray]: ...
+    def hessian(self, x: FloatArray, factor: float, multipliers: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where to start: a point and, for a warm start, the multipliers of an earlier solution."""
+
+    x: FloatArray
+    g_multipliers: FloatArray | None = None
+    x_min_multipliers: FloatArray | None = None
+    x_max_multipliers: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One line of Ipopt's log."""
+
+    number: int
+    objective: float
+    infeasibility: float
+    dual_infeasibility: float
+    barrier: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What Ipopt returned."""
+
+    code: int
+    """Its `ApplicationReturnStatus`: 0 solved, 1 acceptable, 2 infeasible, below 0 failed."""
+    x: FloatArray
+    objective: float
+    g_multipliers: FloatArray
+    x_min_multipliers: FloatArray
+    x_max_multipliers: FloatArray
+    iterations: int
+
+    def restart(self) -> Start:
+        """Return a warm start from this solution."""
+        return Start(self.x, self.g_multipliers, self.x_min_multipliers, self.x_max_multipliers)
+
+
+Watch = Callable[[Iteration], bool]
+"""Called after every iteration; returning False stops the solver."""
+
+Options = Mapping[str, str | int | float]
+
+
+def minimise(
+    problem: Problem, start: Start, options: Options, watch: Watch | None = None
+) -> Solution:
+    """Solve `problem` from `start`. An exception in a callback stops Ipopt and is raised here."""
+    return _Session(problem, watch).solve(start, options)
+
+
+@dataclass
+class _Session:
+    """One solve: the callbacks that Ipopt calls back into, and what they raised."""
+
+    problem: Problem
+    watch: Watch | None
+    raised: BaseException | None = None
+    iterations: int = 0
+    _keep: list[Any] = field(default_factory=list)
+
+    def solve(self, start: Start, options: Options) -> Solution:
+        library, problem = _library(), self.problem
+        n, m = len(problem.x_min), len(problem.g_min)
+        jac_rows, jac_cols = problem.jacobian_structure()
+        hess_rows, hess_cols = problem.hessian_structure()
+        bounds = [
+            np.clip(np.ascontiguousarray(b, dtype=float), -INFINITY, INFINITY)
+            for b in (problem.x_min, problem.x_max, problem.g_min, problem.g_max)
+        ]
+        handle = library.CreateIpoptProblem(
+            n, _address(bounds[0]), _address(bounds[1]),
+            m, _address(bounds[2]), _address(bounds[3]),
+            len(jac_rows), len(hess_rows), 0, *self._callbacks(n, m),
+        )  # fmt: skip
+        if not handle:
+            raise GridveilError("Ipopt refused the problem's dimensions")
+        try:
+            _set_options(library, handle, options)
+            library.SetIntermediateCallback(handle, self._intermediate())
+            x = np.array(start.x, dtype=float)
+            multipliers = [
+                np.zeros(size) if given is None else np.array(given, dtype=float)
+                for size, given in (
+                    (m, start.g_multipliers),
+                    (n, start.x_min_multipliers),
+                    (n, start.x_max_multipliers),
+                )
+            ]
+            value = c_double()
+            code = library.IpoptSolve(
+                handle, _address(x), None, byref(value), *map(_address, multipliers), None
+            )
+        finally:
+            library.FreeIpoptProblem(handle)
+        if self.raised is not None:
+            raise self.raised
+        return Solution(int(code), x, value.value, *multipliers, self.iterations)
+
+    def _guard(self, work: Callable[[], bool | None]) -> bool:
+        """Run a callback's work; an exception must not cross the C frames of Ipopt."""
+        try:
+            return work() is not False
+        except BaseException as error:
+            self.raised = error
+            return False
+
+    def _callbacks(self, n: int, m: int) -> tuple[Any, ...]:
+        problem = self.problem
+        jac_rows, jac_cols = (np.asarray(a, np.int32) for a in problem.jacobian_structure())
+        hess_rows, hess_cols = (np.asarray(a, np.int32) for a in problem.hessian_structure())
+
+        def objective(_n: int, x: int, _new: bool, out: int, _: int) -> bool:
+            def work() -> None:
+                _doubles(out, 1)[0] = problem.objective(_doubles(x, n))
+
+            return self._guard(work)
+
+        def gradient(_n: int, x: int, _new: bool, out: int, _: int) -> bool:
+            def work() -> None:
+                _doubles(out, n)[:] = problem.gradient(_doubles(x, n))
+
+            return self._guard(work)
+
+        def constraints(_n: int, x: int, _new: bool, _m: int, out: int, _: int) -> bool:
+            def work() -> None:
+                _doubles(out, m)[:] = problem.constraints(_doubles(x, n))
+
+            return self._guard(work)
+
+        def jacobian(
+            _n: int, x: int, _new: bool, _m: int, count: int, rows: int, cols: int, out: int, _: int
+        ) -> bool:
+            def work() -> None:
+                if out:
+                    _doubles(out, count)[:] = problem.jacobian(_doubles(x, n))
+                else:
+                    _ints(rows, count)[:], _ints(cols, count)[:] = jac_rows, jac_cols
+
+            return self._guard(work)
+
+        def hessian(
+            _n: int, x: int, _new: bool, factor: float, _m: int, multipliers: int, _new_m: bool,
+            count: int, rows: int, cols: int, out: int, _: int,
+        ) -> bool:  # fmt: skip
+            def work() -> None:
+                if out:
+                    _doubles(out, count)[:] = problem.hessian(
+                        _doubles(x, n), factor, _doubles(multipliers, m)
+                    )
+                else:
+                    _ints(rows, count)[:], _ints(cols, count)[:] = hess_rows, hess_cols
+
+            return self._guard(work)
+
+        callbacks = (
+            _EVAL_F(objective),
+            _EVAL_G(constraints),
+            _EVAL_GRAD_F(gradient),
+            _EVAL_JAC_G(jacobian),
+            _EVAL_H(hessian),
+        )
+        self._keep += callbacks
+        return callbacks
+
+    def _intermediate(self) -> Any:
+        def after(
+            _mode: int, number: int, objective: float, primal: float, dual: float, barrier: float,
+            *_rest: Any,
+        ) -> bool:  # fmt: skip
+            def work() -> bool:
+                self.iterations = number
+                iteration = Iteration(number, objective, primal, dual, barrier)
+                return self.watch is None or self.watch(iteration)
+
+            return self._guard(work)
+
+        callback = _INTERMEDIATE(after)
+        self._keep.append(callback)
+        return callback
+
+
+def _set_options(library: ctypes.CDLL, handle: int, options: Options) -> None:
+    for key, value in options.items():
+        name = key.encode()
+        if isinstance(value, str):
+            accepted = library.AddIpoptStrOption(handle, name, value.encode())
+        elif isinstance(value, int):
+            accepted = library.AddIpoptIntOption(handle, name, value)
+        else:
+            accepted = library.AddIpoptNumOption(handle, name, value)
+        if not accepted:
+            raise GridveilError(f"Ipopt does not accept the option {key} = {value!r}")
+
+
+def _address(array: FloatArray) -> int:
+    return array.ctypes.data
+
+
+def _doubles(address: int, count: int) -> FloatArray:
+    return np.frombuffer((c_double * count).from_address(address))
+
+
+def _ints(address: int, count: int) -> Any:
+    return np.frombuffer((c_int * count).from_address(address), np.int32)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """Load Ipopt from the folder of CasADi's wheel and declare what we call."""
+    spec = find_spec("casadi")
+    folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+    names = ("libipopt.so.3", "libipopt.3.dylib", "libipopt-3.dll")
+    found = [folder / name for name in names if folder and (folder / name).is_file()]
+    if not found:
+        raise GridveilError(
+            "Ipopt was not found: it comes with the package 'casadi', which is not installed whole. "
+            "Run 'pip install --force-reinstall casadi'"
+        )
+    library = ctypes.CDLL(str(found[0]))
+    library.CreateIpoptProblem.restype = c_void_p
+    library.CreateIpoptProblem.argtypes = [
+        c_int, c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_int, c_int, c_int,
+        _EVAL_F, _EVAL_G, _EVAL_GRAD_F, _EVAL_JAC_G, _EVAL_H,
+    ]  # fmt: skip
+    library.FreeIpoptProblem.restype = None
+    library.FreeIpoptProblem.argtypes = [c_void_p]
+    for name, kind in (("Str", c_char_p), ("Num", c_double), ("Int", c_int)):
+        function = getattr(library, f"AddIpopt{name}Option")
+        function.restype = c_bool
+        function.argtypes = [c_void_p, c_char_p, kind]
+    library.SetIntermediateCallback.restype = c_bool
+    library.SetIntermediateCallback.argtypes = [c_void_p, _INTERMEDIATE]
+    library.IpoptSolve.restype = c_int
+    library.IpoptSolve.argtypes = [
+        c_void_p, c_void_p, c_void_p, POINTER(c_double), c_void_p, c_void_p, c_void_p, c_void_p,
+    ]  # fmt: skip
+    return library

@@ -1,0 +1,40 @@
+"""How a solve ended, in words a person can act on."""
+
+from enum import Enum
+
+
+class Status(Enum):
+    """The end of a solve; the value is the sentence to show."""
+
+    OPTIMAL = "solved: a local optimum that keeps every limit"
+    ACCEPTABLE = "solved, but to a lower accuracy than asked for; the limits are kept"
+    INFEASIBLE = "no feasible point was found: the network cannot serve its loads within its limits"
+    ITERATION_LIMIT = "stopped at the iteration limit before a solution was found; allow more"
+    TIME_LIMIT = "stopped at the time limit before a solution was found; allow more time"
+    STOPPED = "stopped on request before a solution was found"
+    FAILED = "the solver broke down numerically; check for extreme impedances, limits or costs"
+
+    @property
+    def solved(self) -> bool:
+        """Whether the result can be used."""
+        return self in (Status.OPTIMAL, Status.ACCEPTABLE)
+
+
+_IPOPT_CODES = {
+    0: Status.OPTIMAL,
+    1: Status.ACCEPTABLE,
+    2: Status.INFEASIBLE,
+    5: Status.STOPPED,
+    6: Status.ACCEPTABLE,
+    -1: Status.ITERATION_LIMIT,
+    -4: Status.TIME_LIMIT,
+    -5: Status.TIME_LIMIT,
+}
+
+
+def status_of(ipopt_code: int, largest_violation: float, tolerance: float) -> Status:
+    """Return the status for Ipopt's return code, believing it only if the limits are kept."""
+    status = _IPOPT_CODES.get(ipopt_code, Status.FAILED)
+    if status.solved and not largest_violation <= tolerance:
+        return Status.FAILED
+    return status

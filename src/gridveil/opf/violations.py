@@ -1,0 +1,93 @@
+"""How far a point breaks each kind of constraint, recomputed in complex arithmetic.
+
+Nothing here is shared with the solver: the flows come from S = V (Y V)*, not from the real formulas
+that Ipopt differentiates, so a mistake there shows up here.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
+from gridveil.network.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class OperatingPoint(ArrayRecord):
+    """Voltages and dispatch of a network, in p.u. and radians."""
+
+    v: FloatArray
+    theta: FloatArray
+    p: FloatArray
+    """Active output of each generator."""
+    q: FloatArray
+
+
+@dataclass(frozen=True)
+class Violations:
+    """The largest violation of each constraint kind of Model 1, in p.u. or radians; 0 is none."""
+
+    active_balance: float
+    reactive_balance: float
+    voltage: float
+    generator_active: float
+    generator_reactive: float
+    line_rate: float
+    line_angle: float
+    reference_angle: float
+
+    @property
+    def largest(self) -> float:
+        """The largest of all."""
+        return max(vars(self).values())
+
+
+def complex_flows(network: Network, v: FloatArray, theta: FloatArray) -> tuple[ComplexArray, ...]:
+    """Return the complex power into every line at its from and its to end, in p.u."""
+    lines = network.lines
+    voltage = v * np.exp(1j * theta)
+    v_from, v_to = voltage[lines.from_bus], voltage[lines.to_bus]
+    return (
+        v_from * np.conj(lines.y_ff * v_from + lines.y_ft * v_to),
+        v_to * np.conj(lines.y_tf * v_from + lines.y_tt * v_to),
+    )
+
+
+def mismatch(network: Network, point: OperatingPoint) -> ComplexArray:
+    """Return, for every bus, generation less load, shunt and flows, in p.u."""
+    buses, lines, n = network.buses, network.lines, len(network.buses)
+    p_load, q_load = network.bus_load()
+    left = np.zeros(n, dtype=complex)
+    np.add.at(left, network.generators.bus, point.p + 1j * point.q)
+    left -= p_load + 1j * q_load
+    left -= (buses.shunt_g - 1j * buses.shunt_b) * point.v**2
+    flow_from, flow_to = complex_flows(network, point.v, point.theta)
+    np.subtract.at(left, lines.from_bus, flow_from)
+    np.subtract.at(left, lines.to_bus, flow_to)
+    return left
+
+
+def violations(network: Network, point: OperatingPoint) -> Violations:
+    """Return the largest violation of each constraint kind at a point."""
+    buses, lines, gens = network.buses, network.lines, network.generators
+    left = mismatch(network, point)
+    delta = point.theta[lines.from_bus] - point.theta[lines.to_bus]
+    rates = [np.abs(flow) - lines.rate for flow in complex_flows(network, point.v, point.theta)]
+    return Violations(
+        active_balance=_worst(np.abs(left.real)),
+        reactive_balance=_worst(np.abs(left.imag)),
+        voltage=_outside(point.v, buses.v_min, buses.v_max),
+        generator_active=_outside(point.p, gens.p_min, gens.p_max),
+        generator_reactive=_outside(point.q, gens.q_min, gens.q_max),
+        line_rate=_worst(np.concatenate(rates)),
+        line_angle=_outside(delta, lines.angle_min, lines.angle_max),
+        reference_angle=_worst(np.abs(point.theta[buses.reference])),
+    )
+
+
+def _outside(value: FloatArray, low: FloatArray, high: FloatArray) -> float:
+    return _worst(np.maximum(low - value, value - high))
+
+
+def _worst(excess: FloatArray) -> float:
+    return float(excess.max(initial=0.0))
