@@ -10,6 +10,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 ComplexArray = NDArray[np.complex128]
+Index = int | np.integer[Any]
 
 
 class ArrayRecord:

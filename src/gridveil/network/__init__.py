@@ -1,0 +1,1 @@
+"""The network: its arrays, its case files, its checks and its flow equations."""

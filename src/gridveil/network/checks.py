@@ -205,7 +205,7 @@ def _cost_row(gencost: Table, row: int) -> Iterator[Problem]:
         return
     numbers = values[4 : 4 + width * int(count)]
     if len(numbers) < width * count:
-        reason = f"{count:g} needs {width * count:g} numbers after it, but the row has {len(numbers)}"
+        reason = f"{count:g} needs {width * count:g} numbers after it; the row has {len(numbers)}"
         yield gencost.problem(Kind.SHAPE, row, "n", count, reason)
     elif not np.isfinite(numbers).all():
         yield gencost.problem(Kind.NOT_A_NUMBER, row, "", None, "every number must be finite")

@@ -55,7 +55,7 @@ def in_service(case: CaseFile) -> InService:
     typed_out = bus.column("type") == ISOLATED
 
     def alive(at: IntArray) -> BoolArray:
-        return (at >= 0) & ~typed_out[at]
+        return np.asarray((at >= 0) & ~typed_out[at])
 
     gen_bus = parts.rows_of(gen.column("bus"))
     ends = [parts.rows_of(branch.column(name)) for name in ("fbus", "tbus")]
@@ -203,9 +203,9 @@ class Unit:
     encode: Callable[[float, float], float]
 
 
-PLAIN = Unit(lambda value, base: value, lambda value, base: value)
+PLAIN = Unit(lambda value, _base: value, lambda value, _base: value)
 POWER = Unit(lambda mw, base: mw / base, lambda value, base: value * base)
-DEGREES = Unit(lambda deg, base: np.radians(deg), lambda value, base: float(np.degrees(value)))
+DEGREES = Unit(lambda deg, _base: np.radians(deg), lambda value, _base: float(np.degrees(value)))
 
 
 @dataclass(frozen=True)
@@ -228,16 +228,16 @@ class Field:
 
 
 def _no_rate(branch: Table) -> BoolArray:
-    return branch.column("rateA") == 0
+    return np.asarray(branch.column("rateA") == 0)
 
 
 def _no_tap(branch: Table) -> BoolArray:
-    return branch.column("ratio") == 0
+    return np.asarray(branch.column("ratio") == 0)
 
 
 def _no_angle_limit(branch: Table) -> BoolArray:
     low, high = branch.column("angmin"), branch.column("angmax")
-    return ((low == 0) | (low <= -360)) & ((high == 0) | (high >= 360))
+    return np.asarray(((low == 0) | (low <= -360)) & ((high == 0) | (high >= 360)))
 
 
 FIELDS = (
@@ -257,8 +257,6 @@ FIELDS = (
     Field("lines", "tap", "branch", "ratio", PLAIN, _no_tap, 1.0),
     Field("lines", "shift", "branch", "angle", DEGREES),
     Field("lines", "rate", "branch", "rateA", POWER, _no_rate, np.inf),
-    Field(
-        "lines", "angle_min", "branch", "angmin", DEGREES, _no_angle_limit, -DEFAULT_ANGLE_LIMIT
-    ),
+    Field("lines", "angle_min", "branch", "angmin", DEGREES, _no_angle_limit, -DEFAULT_ANGLE_LIMIT),
     Field("lines", "angle_max", "branch", "angmax", DEGREES, _no_angle_limit, DEFAULT_ANGLE_LIMIT),
 )

@@ -11,13 +11,15 @@ from pathlib import Path
 from gridveil.errors import GridveilError
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, changes
-from gridveil.network.matpower import CaseFile, read_matpower, write_matpower
+from gridveil.network.matpower import read_matpower, write_matpower
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 
 FOLDERS_VARIABLE = "GRIDVEIL_CASES"
 _PGLIB_PREFIX = "pglib_opf_"
-_ROWS = re.compile(r"^[ \t]*\w+\.(bus|gen|branch)\s*=\s*\[(.*?)\]", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(rb"%[^\n]*")
+_TABLE = re.compile(rb"\b\w+\.(bus|gen|branch)\s*=\s*\[([^\]]*)\]")
+_ROW = re.compile(rb"[^;\n]*[^;\s][^;\n]*")
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,10 @@ def list_cases() -> list[CaseEntry]:
 
 
 def case_size(path: Path) -> CaseSize:
-    """Count the rows of a case file without building its network."""
-    case: CaseFile = read_matpower(path)
-    return CaseSize(*(len(case.tables[name]) for name in ("bus", "gen", "branch")))
+    """Count the rows of a case file's tables without parsing its numbers."""
+    code = _COMMENT.sub(b"", path.read_bytes())
+    rows = {name: sum(1 for _ in _ROW.finditer(body)) for name, body in _TABLE.findall(code)}
+    return CaseSize(rows.get(b"bus", 0), rows.get(b"gen", 0), rows.get(b"branch", 0))
 
 
 def _folder_cases() -> Iterator[CaseEntry]:

@@ -14,20 +14,26 @@ from typing import NoReturn
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import FloatArray, Index, IntArray
 from gridveil.files import write_atomically
 from gridveil.network.problems import CaseError, Kind, Problem
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "bus": tuple("bus_i type Pd Qd Gs Bs area Vm Va baseKV zone Vmax Vmin".split()),
-    "gen": tuple(
-        "bus Pg Qg Qmax Qmin Vg mBase status Pmax Pmin Pc1 Pc2 Qc1min Qc1max Qc2min Qc2max "
-        "ramp_agc ramp_10 ramp_30 ramp_q apf".split()
+    "bus": (
+        "bus_i", "type", "Pd", "Qd", "Gs", "Bs", "area", "Vm", "Va", "baseKV", "zone",
+        "Vmax", "Vmin",
     ),
-    "branch": tuple("fbus tbus r x b rateA rateB rateC ratio angle status angmin angmax".split()),
-    "gencost": tuple("model startup shutdown n".split()),
-    "dcline": tuple("fbus tbus status".split()),
-}
+    "gen": (
+        "bus", "Pg", "Qg", "Qmax", "Qmin", "Vg", "mBase", "status", "Pmax", "Pmin", "Pc1", "Pc2",
+        "Qc1min", "Qc1max", "Qc2min", "Qc2max", "ramp_agc", "ramp_10", "ramp_30", "ramp_q", "apf",
+    ),
+    "branch": (
+        "fbus", "tbus", "r", "x", "b", "rateA", "rateB", "rateC", "ratio", "angle", "status",
+        "angmin", "angmax",
+    ),
+    "gencost": ("model", "startup", "shutdown", "n"),
+    "dcline": ("fbus", "tbus", "status"),
+}  # fmt: skip
 """The columns by position, named as in MATPOWER's manual; more may follow in the file."""
 
 REQUIRED_COLUMNS: Mapping[str, int] = {"bus": 13, "gen": 10, "branch": 11, "gencost": 5}
@@ -71,10 +77,10 @@ class Table:
             return np.zeros(len(self))
         return self.values[:, COLUMNS[self.name].index(name)]
 
-    def problem(self, kind: Kind, row: int, name: str, value: object, reason: str) -> Problem:
+    def problem(self, kind: Kind, row: Index, name: str, value: object, reason: str) -> Problem:
         """Return a problem at a cell of this table (row from 0)."""
         line = int(self.row_lines[row])
-        return Problem(kind, reason, self.name, row + 1, name, value, line)
+        return Problem(kind, reason, self.name, int(row) + 1, name, value, line)
 
 
 @dataclass(frozen=True)
@@ -243,7 +249,8 @@ class _Parser:
     def _scalar(self, name: str, code: str, line: _Line) -> None:
         match = _SCALAR.match(code)
         if not match:
-            self._fail(Kind.SYNTAX, f"cannot read {_excerpt(code)} as the value of mpc.{name}", line)
+            reason = f"cannot read {_excerpt(code)} as the value of mpc.{name}"
+            self._fail(Kind.SYNTAX, reason, line)
         self._scalars[name] = match["value"].strip("'\"")
         if match["rest"]:
             self._statement(_Line(line.number, line.start, match["rest"]))

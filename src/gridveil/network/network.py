@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gridveil.arrays import ArrayRecord, BoolArray, ComplexArray, FloatArray, IntArray
+from gridveil.arrays import ArrayRecord, BoolArray, ComplexArray, FloatArray, Index, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.costs import Costs
 from gridveil.network.matpower import CaseFile
@@ -93,27 +93,27 @@ class Lines(ArrayRecord):
     @cached_property
     def y(self) -> ComplexArray:
         """Series admittance."""
-        return 1.0 / (self.r + 1j * self.x)
+        return np.asarray(1 / (self.r + 1j * self.x))
 
     @cached_property
     def y_ff(self) -> ComplexArray:
         """Current at the from end per voltage at the from end."""
-        return (self.y + 0.5j * self.b) / self.tap**2
+        return self.y_tt / self.tap**2
 
     @cached_property
     def y_ft(self) -> ComplexArray:
         """Current at the from end per voltage at the to end."""
-        return -self.y / (self.tap * np.exp(-1j * self.shift))
+        return np.asarray(-self.y / (self.tap * np.exp(-1j * self.shift)))
 
     @cached_property
     def y_tf(self) -> ComplexArray:
         """Current at the to end per voltage at the from end."""
-        return -self.y / (self.tap * np.exp(1j * self.shift))
+        return np.asarray(-self.y / (self.tap * np.exp(1j * self.shift)))
 
     @cached_property
     def y_tt(self) -> ComplexArray:
         """Current at the to end per voltage at the to end."""
-        return self.y + 0.5j * self.b
+        return np.asarray(self.y + 0.5j * self.b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +140,22 @@ class Network(ArrayRecord):
 
     def bus_load(self) -> tuple[FloatArray, FloatArray]:
         """Return the active and reactive load at every bus, in p.u."""
-        n = len(self.buses)
-        return (
-            np.bincount(self.loads.bus, self.loads.p, n),
-            np.bincount(self.loads.bus, self.loads.q, n),
-        )
+        p, q = np.zeros(len(self.buses)), np.zeros(len(self.buses))
+        np.add.at(p, self.loads.bus, self.loads.p)
+        np.add.at(q, self.loads.bus, self.loads.q)
+        return p, q
+
+    def bus_name(self, bus: Index) -> str:
+        """Return how to call a bus in a message."""
+        return f"bus {self.buses.number[bus]}"
+
+    def generator_name(self, generator: Index) -> str:
+        """Return how to call a generator in a message: its row in the file, and its bus."""
+        gens = self.generators
+        return f"generator {gens.row[generator] + 1} ({self.bus_name(gens.bus[generator])})"
+
+    def line_name(self, line: Index) -> str:
+        """Return how to call a line in a message: its row in the file, and its ends."""
+        lines, number = self.lines, self.buses.number
+        ends = f"{number[lines.from_bus[line]]}–{number[lines.to_bus[line]]}"
+        return f"line {lines.row[line] + 1} (bus {ends})"

@@ -1,0 +1,1 @@
+"""Central optimisation with Ipopt: AC-OPF, and what its problems share."""

@@ -38,18 +38,53 @@ _INTERMEDIATE = ctypes.CFUNCTYPE(c_bool, c_int, c_int, *(c_double,) * 8, c_int, 
 class Problem(Protocol):
     """min f(x) subject to g_min ≤ g(x) ≤ g_max and x_min ≤ x ≤ x_max, with sparse derivatives."""
 
-    x_min: FloatArray
-    x_max: FloatArray
-    g_min: FloatArray
-    g_max: FloatArray
+    @property
+    def x_min(self) -> FloatArray:
+        """Lower bounds of the variables."""
+        ...
 
-    def objective(self, x: FloatArray) -> float: ...
-    def gradient(self, x: FloatArray) -> FloatArray: ...
-    def constraints(self, x: FloatArray) -> FloatArray: ...
-    def jacobian_structure(self) -> tuple[IntArray, IntArray]: ...
-    def jacobian(self, x: FloatArray) -> FloatArray: ...
-    def hessian_structure(self) -> tuple[IntArray, IntArray]: ...
-    def hessian(self, x: FloatArray, factor: float, multipliers: FloatArray) -> FloatArray: ...
+    @property
+    def x_max(self) -> FloatArray:
+        """Upper bounds of the variables."""
+        ...
+
+    @property
+    def g_min(self) -> FloatArray:
+        """Lower bounds of the constraints."""
+        ...
+
+    @property
+    def g_max(self) -> FloatArray:
+        """Upper bounds of the constraints."""
+        ...
+
+    def objective(self, x: FloatArray) -> float:
+        """Return f."""
+        ...
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        """Return the gradient of f."""
+        ...
+
+    def constraints(self, x: FloatArray) -> FloatArray:
+        """Return g."""
+        ...
+
+    def jacobian_structure(self) -> tuple[IntArray, IntArray]:
+        """Return the rows and columns of the entries of the Jacobian of g."""
+        ...
+
+    def jacobian(self, x: FloatArray) -> FloatArray:
+        """Return those entries; entries of one cell add up."""
+        ...
+
+    def hessian_structure(self) -> tuple[IntArray, IntArray]:
+        """Return the rows and columns of the entries of the Hessian's lower triangle."""
+        ...
+
+    def hessian(self, x: FloatArray, factor: float, multipliers: FloatArray) -> FloatArray:
+        """Return those entries, of factor·f + multipliers·g; entries of one cell add up."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -86,6 +121,11 @@ class Solution:
     x_max_multipliers: FloatArray
     iterations: int
 
+    @property
+    def converged(self) -> bool:
+        """Whether Ipopt says it is a local optimum, if only to its acceptable tolerance."""
+        return self.code in (0, 1)
+
     def restart(self) -> Start:
         """Return a warm start from this solution."""
         return Start(self.x, self.g_multipliers, self.x_min_multipliers, self.x_max_multipliers)
@@ -95,6 +135,16 @@ Watch = Callable[[Iteration], bool]
 """Called after every iteration; returning False stops the solver."""
 
 Options = Mapping[str, str | int | float]
+
+OPTIONS: Options = {
+    "linear_solver": "mumps",
+    "mumps_pivot_order": 0,  # approximate minimum degree: a quarter faster here than Metis
+    "bound_relax_factor": 0.0,  # or limits of 100 p.u. would be broken by 1e-6
+    "tol": 1e-8,
+    "print_level": 0,
+    "sb": "yes",
+}
+"""What every solve of a network uses."""
 
 
 def minimise(
@@ -117,8 +167,10 @@ class _Session:
     def solve(self, start: Start, options: Options) -> Solution:
         library, problem = _library(), self.problem
         n, m = len(problem.x_min), len(problem.g_min)
-        jac_rows, jac_cols = problem.jacobian_structure()
-        hess_rows, hess_cols = problem.hessian_structure()
+        jacobian, hessian = (
+            [np.asarray(indices, np.int32) for indices in structure]
+            for structure in (problem.jacobian_structure(), problem.hessian_structure())
+        )
         bounds = [
             np.clip(np.ascontiguousarray(b, dtype=float), -INFINITY, INFINITY)
             for b in (problem.x_min, problem.x_max, problem.g_min, problem.g_max)
@@ -126,7 +178,7 @@ class _Session:
         handle = library.CreateIpoptProblem(
             n, _address(bounds[0]), _address(bounds[1]),
             m, _address(bounds[2]), _address(bounds[3]),
-            len(jac_rows), len(hess_rows), 0, *self._callbacks(n, m),
+            len(jacobian[0]), len(hessian[0]), 0, *self._callbacks(n, m, jacobian, hessian),
         )  # fmt: skip
         if not handle:
             raise GridveilError("Ipopt refused the problem's dimensions")
@@ -150,7 +202,8 @@ class _Session:
             library.FreeIpoptProblem(handle)
         if self.raised is not None:
             raise self.raised
-        return Solution(int(code), x, value.value, *multipliers, self.iterations)
+        of_g, of_x_min, of_x_max = multipliers
+        return Solution(int(code), x, value.value, of_g, of_x_min, of_x_max, self.iterations)
 
     def _guard(self, work: Callable[[], bool | None]) -> bool:
         """Run a callback's work; an exception must not cross the C frames of Ipopt."""
@@ -160,10 +213,10 @@ class _Session:
             self.raised = error
             return False
 
-    def _callbacks(self, n: int, m: int) -> tuple[Any, ...]:
+    def _callbacks(
+        self, n: int, m: int, jacobian_cells: list[Any], hessian_cells: list[Any]
+    ) -> tuple[Any, ...]:
         problem = self.problem
-        jac_rows, jac_cols = (np.asarray(a, np.int32) for a in problem.jacobian_structure())
-        hess_rows, hess_cols = (np.asarray(a, np.int32) for a in problem.hessian_structure())
 
         def objective(_n: int, x: int, _new: bool, out: int, _: int) -> bool:
             def work() -> None:
@@ -190,7 +243,7 @@ class _Session:
                 if out:
                     _doubles(out, count)[:] = problem.jacobian(_doubles(x, n))
                 else:
-                    _ints(rows, count)[:], _ints(cols, count)[:] = jac_rows, jac_cols
+                    _ints(rows, count)[:], _ints(cols, count)[:] = jacobian_cells
 
             return self._guard(work)
 
@@ -204,7 +257,7 @@ class _Session:
                         _doubles(x, n), factor, _doubles(multipliers, m)
                     )
                 else:
-                    _ints(rows, count)[:], _ints(cols, count)[:] = hess_rows, hess_cols
+                    _ints(rows, count)[:], _ints(cols, count)[:] = hessian_cells
 
             return self._guard(work)
 
@@ -253,26 +306,30 @@ def _address(array: FloatArray) -> int:
 
 
 def _doubles(address: int, count: int) -> FloatArray:
-    return np.frombuffer((c_double * count).from_address(address))
+    return np.ndarray(count, np.float64, memoryview((c_double * count).from_address(address)))
 
 
 def _ints(address: int, count: int) -> Any:
-    return np.frombuffer((c_int * count).from_address(address), np.int32)
+    return np.ndarray(count, np.int32, memoryview((c_int * count).from_address(address)))
 
 
 @cache
 def _library() -> ctypes.CDLL:
     """Load Ipopt from the folder of CasADi's wheel and declare what we call."""
     spec = find_spec("casadi")
-    folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+    folders = (spec.submodule_search_locations if spec else None) or []
     names = ("libipopt.so.3", "libipopt.3.dylib", "libipopt-3.dll")
-    found = [folder / name for name in names if folder and (folder / name).is_file()]
+    candidates = [Path(folder) / name for folder in folders for name in names]
+    found = [path for path in candidates if path.is_file()]
     if not found:
         raise GridveilError(
-            "Ipopt was not found: it comes with the package 'casadi', which is not installed whole. "
+            "Ipopt was not found: it comes with the package casadi, which is not installed whole. "
             "Run 'pip install --force-reinstall casadi'"
         )
     library = ctypes.CDLL(str(found[0]))
+    one_thread = getattr(library, "openblas_set_num_threads", None)
+    if one_thread is not None:
+        one_thread(1)  # more threads only spin: the dense blocks of a network are small
     library.CreateIpoptProblem.restype = c_void_p
     library.CreateIpoptProblem.argtypes = [
         c_int, c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_int, c_int, c_int,

@@ -1,4 +1,4 @@
-"""The nonlinear program that every central problem of Gridveil is: network physics plus a linear part.
+"""The nonlinear program behind every central problem: network physics plus a linear part.
 
     minimise    Σ_j c_j(x_j)                       one polynomial per variable
     subject to  g_min ≤ N(θ, v) + A x ≤ g_max,     x_min ≤ x ≤ x_max
@@ -10,6 +10,7 @@ both ends of every limited line. Model 1 and the fidelity problems differ in A, 
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -17,13 +18,14 @@ from scipy.sparse import coo_array, csr_array
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO, flow_coefficients
 from gridveil.network.network import Network
+from gridveil.opf.operating_point import OperatingPoint
 
 
 class Physics:
     """N(θ, v) of a network with its first and second derivatives, as closed formulas over arrays.
 
-    Rows: active balance of each bus, reactive balance of each bus, |S_from|² and then |S_to|² of each
-    line with a finite rate. Columns: θ of each bus, v of each bus.
+    Rows: active balance of each bus, reactive balance of each bus, |S_from|² and then |S_to|² of
+    each line with a finite rate. Columns: θ of each bus, v of each bus.
     """
 
     def __init__(self, network: Network) -> None:
@@ -83,7 +85,7 @@ class Physics:
             ]
         )
         shunts = np.stack([2 * self._shunt_g * v, -2 * self._shunt_b * v])
-        return _flat([slopes, squares, shunts])
+        return np.asarray(_flat([slopes, squares, shunts]))
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the entries of `hessian`."""
@@ -110,7 +112,7 @@ class Physics:
         weight = weight + 2 * limit * f.flow
 
         def outer(a: FloatArray, b: FloatArray) -> FloatArray:
-            return 2 * np.sum(limit * a * b, axis=0)
+            return np.asarray(2 * np.sum(limit * a * b, axis=0))
 
         delta2 = -f.v_from * f.v_to * np.sum(weight * f.wave, axis=0) + outer(f.d_delta, f.d_delta)
         slope = np.sum(weight * f.wave_slope, axis=0)
@@ -230,7 +232,7 @@ class ProgramBuilder:
     def __init__(self, network: Network) -> None:
         buses, lines = network.buses, network.lines
         self.physics = physics = Physics(network)
-        n, k = physics.buses, len(physics.limited)
+        self._generator_bus = network.generators.bus
         self._bounds: list[tuple[FloatArray, FloatArray]] = []
         self._costs: list[FloatArray] = []
         self._rows: list[tuple[FloatArray, FloatArray]] = []
@@ -244,15 +246,31 @@ class ProgramBuilder:
         self.active = self.add_rows(-p_load, -p_load)
         self.reactive = self.add_rows(-q_load, -q_load)
         squared_rate = lines.rate[physics.limited] ** 2
-        self.thermal = self.add_rows(np.full(2 * k, -np.inf), np.tile(squared_rate, 2))
+        self.thermal = self.add_rows(
+            np.full(2 * len(squared_rate), -np.inf), np.tile(squared_rate, 2)
+        )
         self.angle = self.add_rows(lines.angle_min, lines.angle_max)
         self.add_entries(self.angle, self.theta[lines.from_bus], 1.0)
         self.add_entries(self.angle, self.theta[lines.to_bus], -1.0)
 
+    def add_dispatch(
+        self,
+        p_min: FloatArray,
+        p_max: FloatArray,
+        q_min: FloatArray,
+        q_max: FloatArray,
+        costs: FloatArray | None = None,
+    ) -> None:
+        """Add the output of every generator, `p` and `q`, to the balance of its bus."""
+        self.p = self.add_variables(p_min, p_max, costs)
+        self.q = self.add_variables(q_min, q_max)
+        self.add_entries(self.active[self._generator_bus], self.p, -1.0)
+        self.add_entries(self.reactive[self._generator_bus], self.q, -1.0)
+
     def add_variables(
         self, lower: FloatArray, upper: FloatArray, costs: FloatArray | None = None
     ) -> IntArray:
-        """Add variables with bounds and, if any, cost polynomials of shape (variables, order + 1)."""
+        """Add variables with bounds and cost polynomials, if any: (variables, order + 1)."""
         count = len(lower)
         self._bounds.append((lower, upper))
         self._costs.append(np.zeros((count, 1)) if costs is None else costs)
@@ -288,6 +306,16 @@ class ProgramBuilder:
             g_max=g_max,
         )
 
+    def point(self, x: FloatArray) -> OperatingPoint:
+        """Return the operating point that a vector of variables holds."""
+        return OperatingPoint(x[self.v], x[self.theta], x[self.p], x[self.q])
+
+    def start(self, program: NetworkProgram, point: OperatingPoint) -> FloatArray:
+        """Return variables at an operating point, moved within their bounds; all others are 0."""
+        x = np.zeros(len(program.x_min))
+        x[self.v], x[self.theta], x[self.p], x[self.q] = point.v, point.theta, point.p, point.q
+        return np.clip(x, program.x_min, program.x_max)
+
 
 def _horner(coefficients: FloatArray, x: FloatArray) -> FloatArray:
     total = np.zeros_like(x)
@@ -300,5 +328,5 @@ def _derivative(coefficients: FloatArray) -> FloatArray:
     return coefficients[1:] * np.arange(1, len(coefficients))[:, None]
 
 
-def _flat(parts: list[np.ndarray]) -> np.ndarray:  # type: ignore[type-arg]
+def _flat(parts: list[Any]) -> Any:
     return np.concatenate([part.ravel() for part in parts])

@@ -9,8 +9,7 @@ class Status(Enum):
     OPTIMAL = "solved: a local optimum that keeps every limit"
     ACCEPTABLE = "solved, but to a lower accuracy than asked for; the limits are kept"
     INFEASIBLE = "no feasible point was found: the network cannot serve its loads within its limits"
-    ITERATION_LIMIT = "stopped at the iteration limit before a solution was found; allow more"
-    TIME_LIMIT = "stopped at the time limit before a solution was found; allow more time"
+    ITERATION_LIMIT = "stopped at the iteration limit before a solution was found"
     STOPPED = "stopped on request before a solution was found"
     FAILED = "the solver broke down numerically; check for extreme impedances, limits or costs"
 
@@ -27,8 +26,6 @@ _IPOPT_CODES = {
     5: Status.STOPPED,
     6: Status.ACCEPTABLE,
     -1: Status.ITERATION_LIMIT,
-    -4: Status.TIME_LIMIT,
-    -5: Status.TIME_LIMIT,
 }
 
 

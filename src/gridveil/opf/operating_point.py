@@ -1,4 +1,4 @@
-"""How far a point breaks each kind of constraint, recomputed in complex arithmetic.
+"""An operating point, and how far it breaks each kind of constraint, in complex arithmetic.
 
 Nothing here is shared with the solver: the flows come from S = V (Y V)*, not from the real formulas
 that Ipopt differentiates, so a mistake there shows up here.
@@ -11,6 +11,9 @@ import numpy as np
 from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
 from gridveil.network.network import Network
 
+FEASIBILITY_TOLERANCE = 1e-6
+"""Largest violation, in p.u. or radians, of a point that counts as feasible."""
+
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint(ArrayRecord):
@@ -21,6 +24,7 @@ class OperatingPoint(ArrayRecord):
     p: FloatArray
     """Active output of each generator."""
     q: FloatArray
+    """Reactive output of each generator."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,13 @@ class Violations:
     @property
     def largest(self) -> float:
         """The largest of all."""
-        return max(vars(self).values())
+        return float(max(vars(self).values()))
 
 
-def complex_flows(network: Network, v: FloatArray, theta: FloatArray) -> tuple[ComplexArray, ...]:
+def complex_flows(network: Network, point: OperatingPoint) -> tuple[ComplexArray, ComplexArray]:
     """Return the complex power into every line at its from and its to end, in p.u."""
     lines = network.lines
-    voltage = v * np.exp(1j * theta)
+    voltage = point.v * np.exp(1j * point.theta)
     v_from, v_to = voltage[lines.from_bus], voltage[lines.to_bus]
     return (
         v_from * np.conj(lines.y_ff * v_from + lines.y_ft * v_to),
@@ -61,7 +65,7 @@ def mismatch(network: Network, point: OperatingPoint) -> ComplexArray:
     np.add.at(left, network.generators.bus, point.p + 1j * point.q)
     left -= p_load + 1j * q_load
     left -= (buses.shunt_g - 1j * buses.shunt_b) * point.v**2
-    flow_from, flow_to = complex_flows(network, point.v, point.theta)
+    flow_from, flow_to = complex_flows(network, point)
     np.subtract.at(left, lines.from_bus, flow_from)
     np.subtract.at(left, lines.to_bus, flow_to)
     return left
@@ -72,7 +76,7 @@ def violations(network: Network, point: OperatingPoint) -> Violations:
     buses, lines, gens = network.buses, network.lines, network.generators
     left = mismatch(network, point)
     delta = point.theta[lines.from_bus] - point.theta[lines.to_bus]
-    rates = [np.abs(flow) - lines.rate for flow in complex_flows(network, point.v, point.theta)]
+    rates = [np.abs(flow) - lines.rate for flow in complex_flows(network, point)]
     return Violations(
         active_balance=_worst(np.abs(left.real)),
         reactive_balance=_worst(np.abs(left.imag)),

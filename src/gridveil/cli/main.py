@@ -1,0 +1,54 @@
+"""The `gridveil` command: gathers the subcommands and turns mistakes into messages.
+
+Exit status: 0 done, 2 bad input, 3 the problem is infeasible or the solver gave up.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import gridveil
+from gridveil.cli.cases import cases
+from gridveil.cli.output import error_console
+from gridveil.cli.solve import solve
+from gridveil.errors import GridveilError
+
+BAD_INPUT = 2
+
+app = typer.Typer(
+    help="Release power-network loads under local differential privacy.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command()(solve)
+app.command()(cases)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gridveil {gridveil.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Release power-network loads under local differential privacy."""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake becomes a message, never a traceback."""
+    try:
+        app()
+    except GridveilError as error:
+        error_console.print("error:", style="bold red", end=" ")
+        error_console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(BAD_INPUT)

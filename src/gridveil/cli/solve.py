@@ -1,0 +1,144 @@
+"""`gridveil solve`: the AC optimal power flow of a case."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from gridveil.cli.output import console, print_json, solver_progress
+from gridveil.network.library import load_case
+from gridveil.opf.acopf import OPFResult, solve_acopf
+
+NOT_SOLVED = 3
+_SHOWN = 12
+"""Rows of a table before it is cut."""
+
+
+def solve(
+    case: Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).
+
+    Exit status: 0 solved, 2 bad input, 3 infeasible or not solved.
+
+    Example: gridveil solve case39_epri
+    """
+    network = load_case(case)
+    with solver_progress(f"solving {network.name}") as watch:
+        result = solve_acopf(network, watch=watch)
+    if as_json:
+        print_json(as_dict(case, result))
+    else:
+        _print(result)
+    if not result.status.solved:
+        raise typer.Exit(NOT_SOLVED)
+
+
+def as_dict(case: str, result: OPFResult) -> dict[str, Any]:
+    """Return the figures of a result as JSON shows them; a cost only where there is a solution."""
+    network, diagnosis = result.network, result.diagnosis
+    return {
+        "case": case,
+        "status": result.status.name.lower(),
+        "message": result.status.value,
+        "cost": result.cost if result.status.solved else None,
+        "max_violation": result.max_violation,
+        "violations": vars(result.violations),
+        "buses": len(network.buses),
+        "loads": len(network.loads),
+        "generators": len(network.generators),
+        "lines": len(network.lines),
+        "iterations": result.iterations,
+        "build_seconds": result.build_seconds,
+        "solve_seconds": result.solve_seconds,
+        "diagnosis": None
+        if diagnosis is None
+        else {
+            "lacks": {lack.name.lower(): total for lack, total in diagnosis.lacks.items()},
+            "worst": [excess.sentence for excess in diagnosis.excesses[:_SHOWN]],
+        },
+    }
+
+
+def _print(result: OPFResult) -> None:
+    network = result.network
+    console.print(
+        f"[bold]{network.name}[/]: {len(network.buses)} buses, {len(network.loads)} loads, "
+        f"{len(network.generators)} generators, {len(network.lines)} lines"
+    )
+    console.print(result.status.value, style="green" if result.status.solved else "bold red")
+    if result.status.solved:
+        _print_solution(result)
+    elif result.diagnosis is not None:
+        _print_diagnosis(result)
+    worst = max(vars(result.violations).items(), key=lambda item: item[1])
+    console.print(
+        f"largest violation {result.max_violation:.1e} p.u. ({worst[0].replace('_', ' ')}); "
+        f"{result.iterations} iterations; built in {result.build_seconds:.3f} s, "
+        f"solved in {result.solve_seconds:.2f} s",
+        style="dim",
+    )
+
+
+def _print_solution(result: OPFResult) -> None:
+    network, mva = result.network, result.network.base_mva
+    gens, point = network.generators, result.point
+    console.print(f"cost [bold]{result.cost:,.2f}[/] $/h")
+
+    table = _table("generator", "MW", "of at most", "MVAr", "$/h", "price")
+    order = np.argsort(-result.generator_costs, kind="stable")
+    for g in order[:_SHOWN]:
+        table.add_row(
+            network.generator_name(g),
+            f"{point.p[g] * mva:,.1f}",
+            f"{gens.p_max[g] * mva:,.1f}",
+            f"{point.q[g] * mva:,.1f}",
+            f"{result.generator_costs[g]:,.2f}",
+            f"{result.active_price[gens.bus[g]]:,.2f}",
+        )
+    _print_cut(table, len(gens), "generators")
+
+    loading = np.maximum(np.abs(result.flow_from), np.abs(result.flow_to)) / network.lines.rate
+    table = _table("most loaded lines", "MVA", "of at most", "loading")
+    for line in np.argsort(-loading, kind="stable")[:5]:
+        rate = network.lines.rate[line] * mva
+        table.add_row(
+            network.line_name(line),
+            f"{max(abs(result.flow_from[line]), abs(result.flow_to[line])) * mva:,.1f}",
+            f"{rate:,.1f}" if np.isfinite(rate) else "no limit",
+            f"{loading[line]:.0%}" if np.isfinite(rate) else "",
+        )
+    console.print(table)
+
+    low, high = np.argmin(point.v), np.argmax(point.v)
+    prices = result.active_price
+    console.print(
+        f"voltages {point.v[low]:.4f} ({network.bus_name(low)}) to {point.v[high]:.4f} "
+        f"({network.bus_name(high)}) p.u.; prices {prices.min():,.2f} to {prices.max():,.2f} $/MWh"
+    )
+
+
+def _print_diagnosis(result: OPFResult) -> None:
+    assert result.diagnosis is not None
+    mva = result.network.base_mva
+    for lack, total in result.diagnosis.lacks.items():
+        console.print(f"• {lack.value}: {total * mva:,.1f} MVA in all")
+    table = _table("least that would have to give")
+    for excess in result.diagnosis.excesses[:_SHOWN]:
+        table.add_row(excess.sentence)
+    _print_cut(table, len(result.diagnosis.excesses), "components")
+
+
+def _table(first: str, *numbers: str) -> Table:
+    table = Table(first)
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _print_cut(table: Table, count: int, what: str) -> None:
+    console.print(table)
+    if count > _SHOWN:
+        console.print(f"… and {count - _SHOWN} more {what}", style="dim")

@@ -1,0 +1,163 @@
+"""Why a network cannot serve its loads: the least excess over its limits, and of what kind.
+
+The elastic problem lets generators and lines exceed their limits, and buses take power from
+nowhere, at a price for each, and minimises the total. Where it ends above zero it names what is
+lacking and where; where it ends at zero it has found a feasible point.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from gridveil.arrays import FloatArray, IntArray
+from gridveil.network.network import Network
+from gridveil.opf import ipopt
+from gridveil.opf.nlp import ProgramBuilder
+from gridveil.opf.operating_point import (
+    FEASIBILITY_TOLERANCE,
+    OperatingPoint,
+    complex_flows,
+    mismatch,
+    violations,
+)
+
+# Prices of one p.u. of excess. Lines are cheap, so that a generator exceeds its limits only where
+# no line could bring the power: then generation is what is short. Power from nowhere, at a bus, is
+# the last resort, so that a shortage is told of the components that could mend it.
+_LINE_PRICE = 0.02
+_GENERATOR_PRICE = 1.0
+_BUS_PRICE = 5.0
+_NOTICEABLE = 1e-4
+"""Excess in p.u. below which a component is not named."""
+
+
+class Lack(Enum):
+    """What a network is short of; the value is how to say it."""
+
+    GENERATION = "short of generation"
+    SURPLUS = "generators that must run give more than the loads take"
+    REACTIVE = "short of reactive power (or of ways to absorb it)"
+    LINES = "short of line capacity"
+
+
+@dataclass(frozen=True)
+class Excess:
+    """One component that would have to exceed its limits, and by how much."""
+
+    lack: Lack
+    component: str
+    amount: float
+    """In p.u., or radians for an angle."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The point of least total excess, and what it takes."""
+
+    point: OperatingPoint
+    feasible: bool
+    """Whether the point keeps every limit after all."""
+    converged: bool
+    """Whether it really is a (local) least; otherwise it is just where the solver stopped."""
+    excesses: tuple[Excess, ...]
+    """Every component that exceeds a limit, the worst first."""
+    iterations: int
+
+    @property
+    def lacks(self) -> dict[Lack, float]:
+        """What the network is short of, in p.u.; what nothing else can mend comes first."""
+        totals = {
+            lack: sum(excess.amount for excess in self.excesses if excess.lack is lack)
+            for lack in Lack
+        }
+        return {lack: total for lack, total in totals.items() if total > 0}
+
+    def __str__(self) -> str:
+        if not self.excesses:
+            return "no limit was found that the network cannot keep"
+        first = next(iter(self.lacks))
+        worst = next(excess for excess in self.excesses if excess.lack is first)
+        return f"{'; '.join(lack.value for lack in self.lacks)}. Worst: {worst.sentence}"
+
+
+def diagnose(
+    network: Network, start: OperatingPoint, watch: ipopt.Watch | None = None
+) -> Diagnosis:
+    """Solve the elastic problem of `network` from `start`."""
+    gens, lines = network.generators, network.lines
+    builder = ProgramBuilder(network)
+    free = np.full(len(gens), np.inf)
+    builder.add_dispatch(-free, free, -free, free)
+    for variable, low, high in (
+        (builder.p, gens.p_min, gens.p_max),
+        (builder.q, gens.q_min, gens.q_max),
+    ):
+        _add_soft_limits(builder, variable, low, high)
+    for balance in (builder.active, builder.reactive):
+        _add_slack(builder, balance, 1.0, _BUS_PRICE)
+        _add_slack(builder, balance, -1.0, _BUS_PRICE)
+    # |S|² ≤ rate² + t, where a small excess e over the rate is t = 2 rate e.
+    rate = np.tile(lines.rate[builder.physics.limited], 2)
+    _add_slack(builder, builder.thermal, -1.0, _LINE_PRICE / np.maximum(2 * rate, 1e-3))
+    for sign in (1.0, -1.0):
+        _add_slack(builder, builder.angle, sign, _LINE_PRICE * np.abs(lines.y))
+    program = builder.build()
+    begin = ipopt.Start(builder.start(program, start))
+    solution = ipopt.minimise(program, begin, ipopt.OPTIONS, watch)
+    found = builder.point(solution.x)
+    return Diagnosis(
+        point=found,
+        feasible=violations(network, found).largest <= FEASIBILITY_TOLERANCE,
+        converged=solution.converged,
+        excesses=tuple(sorted(_excesses(network, found), key=lambda e: -e.amount)),
+        iterations=solution.iterations,
+    )
+
+
+def _add_slack(
+    builder: ProgramBuilder, rows: IntArray, sign: float, price: FloatArray | float
+) -> None:
+    """Add a variable ≥ 0 to each row, with the sign and at the price given."""
+    count = len(rows)
+    costs = np.stack([np.zeros(count), np.broadcast_to(price, count)], axis=1)
+    slack = builder.add_variables(np.zeros(count), np.full(count, np.inf), costs)
+    builder.add_entries(rows, slack, sign)
+
+
+def _add_soft_limits(
+    builder: ProgramBuilder, variable: IntArray, low: FloatArray, high: FloatArray
+) -> None:
+    """Let a variable leave its limits at the price of a generator."""
+    rows = builder.add_rows(low, high)
+    builder.add_entries(rows, variable, 1.0)
+    _add_slack(builder, rows, 1.0, _GENERATOR_PRICE)
+    _add_slack(builder, rows, -1.0, _GENERATOR_PRICE)
+
+
+def _excesses(network: Network, point: OperatingPoint) -> Iterator[Excess]:
+    """Name every component that exceeds a limit noticeably, recomputed from the point alone."""
+    gens, lines, mva = network.generators, network.lines, network.base_mva
+    left = mismatch(network, point)
+    rate_excess = np.abs(complex_flows(network, point)).max(axis=0, initial=0.0) - lines.rate
+    delta = point.theta[lines.from_bus] - point.theta[lines.to_bus]
+    angle_excess = np.maximum(lines.angle_min - delta, delta - lines.angle_max)
+    degrees = 180 / np.pi
+    bus, generator, line = network.bus_name, network.generator_name, network.line_name
+    for lack, name, excess, unit, says in (
+        (Lack.GENERATION, bus, -left.real, mva, "{} lacks {:.4g} MW"),
+        (Lack.SURPLUS, bus, left.real, mva, "{} has {:.4g} MW too much"),
+        (Lack.REACTIVE, bus, -left.imag, mva, "{} lacks {:.4g} MVAr"),
+        (Lack.REACTIVE, bus, left.imag, mva, "{} has {:.4g} MVAr too much"),
+        (Lack.GENERATION, generator, point.p - gens.p_max, mva, "{} needs {:.4g} MW above Pmax"),
+        (Lack.SURPLUS, generator, gens.p_min - point.p, mva, "{} needs {:.4g} MW below Pmin"),
+        (Lack.REACTIVE, generator, point.q - gens.q_max, mva, "{} needs {:.4g} MVAr above Qmax"),
+        (Lack.REACTIVE, generator, gens.q_min - point.q, mva, "{} needs {:.4g} MVAr below Qmin"),
+        (Lack.LINES, line, rate_excess, mva, "{} needs {:.4g} MVA above its rating"),
+        (Lack.LINES, line, angle_excess, degrees, "{} needs {:.4g}° beyond its angle limit"),
+    ):
+        for i in np.flatnonzero(excess > _NOTICEABLE):
+            sentence = says.format(name(i), excess[i] * unit)
+            yield Excess(lack, name(i), float(excess[i]), sentence)
