@@ -132,7 +132,8 @@ def _print_diagnosis(result: OPFResult) -> None:
 
 
 def _table(first: str, *numbers: str) -> Table:
-    table = Table(first)
+    table = Table()
+    table.add_column(first, no_wrap=True)
     for heading in numbers:
         table.add_column(heading, justify="right")
     return table

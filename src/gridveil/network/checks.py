@@ -48,7 +48,7 @@ _CONVEXITY_TOLERANCE = 1e-9
 
 def check_case(case: CaseFile) -> list[Problem]:
     """Return everything that is wrong with a case; an empty list means it can be built."""
-    problems = [*_unsupported(case), *_numbers(case)]
+    problems = [*_empty(case), *_unsupported(case), *_numbers(case)]
     if problems:
         return problems
     parts = in_service(case)
@@ -56,10 +56,16 @@ def check_case(case: CaseFile) -> list[Problem]:
     problems += _generators(case.tables["gen"], parts)
     problems += _costs(case, parts)
     problems += _lines(case.tables["branch"], parts)
-    structural = {Kind.DUPLICATE, Kind.UNKNOWN_BUS, Kind.MISSING}
+    structural = {Kind.DUPLICATE, Kind.UNKNOWN_BUS}
     if not any(problem.kind in structural for problem in problems):
         problems += _connections(case, parts)
     return problems
+
+
+def _empty(case: CaseFile) -> Iterator[Problem]:
+    for table in (case.tables["bus"], case.tables["gen"]):
+        if len(table) == 0:
+            yield Problem(Kind.MISSING, "the table is empty", table.name, line=table.line)
 
 
 def _unsupported(case: CaseFile) -> Iterator[Problem]:
@@ -96,8 +102,6 @@ def _numbers(case: CaseFile) -> Iterator[Problem]:
 
 
 def _buses(bus: Table) -> Iterator[Problem]:
-    if len(bus) == 0:
-        yield Problem(Kind.MISSING, "the table is empty", "bus", line=bus.line)
     numbers = bus.column("bus_i")
     yield from _each(
         bus,
@@ -125,8 +129,6 @@ def _buses(bus: Table) -> Iterator[Problem]:
 
 
 def _generators(gen: Table, parts: InService) -> Iterator[Problem]:
-    if len(gen) == 0:
-        yield Problem(Kind.MISSING, "the table is empty", "gen", line=gen.line)
     yield from _unknown_bus(gen, "bus", parts)
     yield from _crossed(gen, "Pmin", "Pmax", parts.generator)
     yield from _crossed(gen, "Qmin", "Qmax", parts.generator)

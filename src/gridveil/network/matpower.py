@@ -409,7 +409,7 @@ def _bad_numbers(name: str, rows: list[list[str]], lines: list[int]) -> Iterator
             except ValueError:
                 column = names[j] if j < len(names) else str(j + 1)
                 secret = (name, column) in LOAD_COLUMNS
-                reason = "not a number" if secret else f"{_excerpt(token)} is not a number"
+                reason = "not a number" if secret else f"{token[:40]!r} is not a number"
                 value = None if secret else token
                 yield Problem(Kind.NOT_A_NUMBER, reason, name, i + 1, column, value, lines[i])
 

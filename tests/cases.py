@@ -1,0 +1,101 @@
+"""Small cases written for the tests, and where the shared ones are."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from gridveil.network.checks import check_case
+from gridveil.network.conversion import build_network
+from gridveil.network.matpower import parse_matpower
+from gridveil.network.network import Network
+
+NESTA = Path(os.environ.get("GRIDVEIL_NESTA", Path(__file__).parents[2] / "shared" / "nesta"))
+needs_nesta = pytest.mark.skipif(
+    not NESTA.is_dir(), reason="the NESTA cases are third-party data and not in this repository"
+)
+
+Row = Sequence[float | str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The tables of a case, as rows; `text()` spells them as a file."""
+
+    bus: Sequence[Row]
+    gen: Sequence[Row]
+    branch: Sequence[Row]
+    gencost: Sequence[Row]
+    base_mva: float | str = 100.0
+    extra: str = ""
+
+    def text(self) -> str:
+        return "\n".join(
+            [
+                "function mpc = tiny",
+                "mpc.version = '2';",
+                f"mpc.baseMVA = {self.base_mva};",
+                *(
+                    table
+                    for name in ("bus", "gen", "gencost", "branch")
+                    for table in _table(name, _padded(name, getattr(self, name)))
+                ),
+                self.extra,
+            ]
+        )
+
+    def network(self) -> Network:
+        case = parse_matpower(self.text(), "tiny.m", "tiny")
+        assert check_case(case) == []
+        return build_network(case)
+
+    def with_(self, **tables: object) -> "Case":
+        return replace(self, **tables)  # type: ignore[arg-type]
+
+    def with_cell(self, table: str, row: int, column: int, value: float | str) -> "Case":
+        """Return the case with one cell changed (row and column from 0)."""
+        rows = [list(r) for r in getattr(self, table)]
+        rows[row][column] = value
+        return replace(self, **{table: rows})
+
+
+def bus(number: int, kind: int, p: float = 0.0, q: float = 0.0, g: float = 0.0, b: float = 0.0):
+    return [number, kind, p, q, g, b, 1, 1.0, 0.0, 230.0, 1, 1.1, 0.9]
+
+
+def gen(at: int, p_max: float, q: float = 200.0, p_min: float = 0.0, status: int = 1):
+    return [at, 0.0, 0.0, q, -q, 1.0, 100.0, status, p_max, p_min]
+
+
+def line(
+    start: int, end: int, r=0.01, x=0.1, b=0.02, rate=0.0, tap=0.0, shift=0.0, status=1, angle=30.0
+):
+    return [start, end, r, x, b, rate, 0.0, 0.0, tap, shift, status, -angle, angle]
+
+
+def polynomial(*coefficients: float):
+    return [2, 0.0, 0.0, len(coefficients), *coefficients]
+
+
+TINY = Case(
+    bus=[bus(1, 3), bus(2, 1, 80.0, 20.0), bus(7, 2, 50.0, 10.0)],
+    gen=[gen(1, 200.0), gen(7, 100.0)],
+    branch=[line(1, 2, rate=150.0), line(2, 7), line(1, 7)],
+    gencost=[polynomial(0.02, 10.0, 5.0), polynomial(0.01, 20.0, 0.0)],
+)
+"""Three buses in a triangle, two generators, two loads."""
+
+
+def _padded(name: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Fill costs of different lengths up with zeros, as case files do."""
+    if name != "gencost":
+        return rows
+    width = max((len(row) for row in rows), default=0)
+    return [[*row, *(0.0,) * (width - len(row))] for row in rows]
+
+
+def _table(name: str, rows: Iterable[Row]) -> list[str]:
+    spelled = ["\t" + "\t".join(str(value) for value in row) + ";" for row in rows]
+    return [f"mpc.{name} = [", *spelled, "];"]

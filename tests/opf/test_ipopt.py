@@ -1,0 +1,91 @@
+"""The binding to Ipopt, on a problem with a published solution."""
+
+import numpy as np
+import pytest
+
+from gridveil.errors import GridveilError
+from gridveil.opf import ipopt
+
+
+class Hock71:
+    """Problem 71 of Hock and Schittkowski, whose solution is in their book and Ipopt's manual."""
+
+    x_min, x_max = np.ones(4), np.full(4, 5.0)
+    g_min, g_max = np.array([25.0, 40.0]), np.array([np.inf, 40.0])
+
+    def objective(self, x):
+        return x[0] * x[3] * x[:3].sum() + x[2]
+
+    def gradient(self, x):
+        return np.array(
+            [x[3] * (2 * x[0] + x[1] + x[2]), x[0] * x[3], x[0] * x[3] + 1, x[0] * x[:3].sum()]
+        )
+
+    def constraints(self, x):
+        return np.array([x.prod(), x @ x])
+
+    def jacobian_structure(self):
+        return np.repeat([0, 1], 4), np.tile(np.arange(4), 2)
+
+    def jacobian(self, x):
+        return np.concatenate([x.prod() / x, 2 * x])
+
+    def hessian_structure(self):
+        return np.tril_indices(4)
+
+    def hessian(self, x, factor, multipliers):
+        a, b, c, d = x
+        f = np.array([[2 * d, 0, 0, 0], [d, 0, 0, 0], [d, 0, 0, 0], [2 * a + b + c, a, a, 0]])
+        g = np.array(
+            [[0, 0, 0, 0], [c * d, 0, 0, 0], [b * d, a * d, 0, 0], [b * c, a * c, a * b, 0]]
+        )
+        return (factor * f + multipliers[0] * g + multipliers[1] * 2 * np.eye(4))[
+            np.tril_indices(4)
+        ]
+
+
+START = ipopt.Start(np.array([1.0, 5.0, 5.0, 1.0]))
+
+
+def test_the_published_solution_is_found():
+    solution = ipopt.minimise(Hock71(), START, ipopt.OPTIONS)
+    assert solution.converged
+    assert solution.objective == pytest.approx(17.0140173, abs=1e-6)
+    assert solution.x == pytest.approx([1.0, 4.7429994, 3.8211503, 1.3794082], abs=1e-6)
+    assert solution.g_multipliers == pytest.approx([-0.5522937, 0.1614686], abs=1e-6)
+
+
+def test_a_warm_start_needs_fewer_iterations():
+    cold = ipopt.minimise(Hock71(), START, ipopt.OPTIONS)
+    options = {**ipopt.OPTIONS, "warm_start_init_point": "yes", "mu_init": 1e-8}
+    warm = ipopt.minimise(Hock71(), cold.restart(), options)
+    assert warm.converged
+    assert warm.iterations < cold.iterations
+
+
+def test_iterations_can_be_watched_and_stopped():
+    seen = []
+
+    def watch(iteration):
+        seen.append(iteration.number)
+        return iteration.number < 3
+
+    solution = ipopt.minimise(Hock71(), START, ipopt.OPTIONS, watch)
+    assert seen == [0, 1, 2, 3]
+    assert not solution.converged
+
+
+@pytest.mark.parametrize("method", ["objective", "gradient", "constraints", "jacobian", "hessian"])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_exception_in_a_callback_comes_out(monkeypatch, method, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(Hock71, method, fail)
+    with pytest.raises(error):
+        ipopt.minimise(Hock71(), START, ipopt.OPTIONS)
+
+
+def test_an_unknown_option_is_refused_by_name():
+    with pytest.raises(GridveilError, match="does not accept the option colour = 'blue'"):
+        ipopt.minimise(Hock71(), START, {"colour": "blue", "print_level": 0, "sb": "yes"})
