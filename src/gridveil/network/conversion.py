@@ -4,7 +4,7 @@ Every field of the network that stands in a column of the file is one row of `FI
 saving both read it, so that they cannot drift apart.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -36,14 +36,14 @@ class InService:
     load: BoolArray
     generator: BoolArray
     line: BoolArray
-    bus_index: dict[int, int]
+    bus_index: Mapping[int, int]
     """Row of the bus table for each bus number."""
     island: IntArray
     """Connected part of each row of the bus table, from 0, numbered over all rows."""
 
     def rows_of(self, numbers: FloatArray) -> IntArray:
         """Return the bus-table rows of bus numbers, −1 where there is no such bus."""
-        return np.fromiter((self.bus_index.get(int(n), -1) for n in numbers), np.int64)
+        return _rows_of(self.bus_index, numbers)
 
 
 def in_service(case: CaseFile) -> InService:
@@ -51,14 +51,13 @@ def in_service(case: CaseFile) -> InService:
     bus, gen, branch = (case.tables[name] for name in ("bus", "gen", "branch"))
     numbers = bus.column("bus_i")
     index = {int(n): i for i, n in enumerate(numbers) if np.isfinite(n)}
-    parts = InService(*(np.zeros(0, bool),) * 4, index, np.zeros(0, np.int64))
     typed_out = bus.column("type") == ISOLATED
 
     def alive(at: IntArray) -> BoolArray:
         return np.asarray((at >= 0) & ~typed_out[at])
 
-    gen_bus = parts.rows_of(gen.column("bus"))
-    ends = [parts.rows_of(branch.column(name)) for name in ("fbus", "tbus")]
+    gen_bus = _rows_of(index, gen.column("bus"))
+    ends = [_rows_of(index, branch.column(name)) for name in ("fbus", "tbus")]
     generator = (gen.column("status") > 0) & alive(gen_bus)
     line = (branch.column("status") > 0) & alive(ends[0]) & alive(ends[1])
     load = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
@@ -74,6 +73,10 @@ def in_service(case: CaseFile) -> InService:
     island = connected_components(graph, directed=False)[1].astype(np.int64)
     alive_bus = used & ~typed_out
     return InService(alive_bus, load & alive_bus, generator, line, index, island)
+
+
+def _rows_of(index: Mapping[int, int], numbers: FloatArray) -> IntArray:
+    return np.fromiter((index.get(int(n), -1) for n in numbers), np.int64)
 
 
 def build_network(case: CaseFile) -> Network:
