@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,7 @@ def test_a_wrong_option_is_bad_input(gridveil):
 
 
 def test_the_installed_command_and_the_module_run():
-    for command in (["gridveil"], [sys.executable, "-m", "gridveil"]):
+    installed = Path(sys.executable).parent / "gridveil"
+    for command in ([installed], [sys.executable, "-m", "gridveil"]):
         done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
         assert done.stdout.startswith("gridveil 0.")
