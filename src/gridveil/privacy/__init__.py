@@ -1,0 +1,1 @@
+"""The privacy phase: mechanisms, exact sampling, the budget ledger and the audit."""

@@ -1,0 +1,164 @@
+"""A guessing game against the sampler in use, which bounds its true ε from below.
+
+One of two loads at distance α is picked by a fair coin and released; the player, who knows both,
+guesses which it was, but only where the output makes it sure enough. Under ε-differential privacy
+a guess is right with probability at most e^ε/(1 + e^ε), whatever the output. So if it is right more
+often, ε must be larger: ε ≥ ln(h/(1 − h)), with h the Clopper-Pearson lower bound of the hit rate.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy.stats import beta
+
+from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.errors import GridveilError
+from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.grid import to_grid
+from gridveil.privacy.mechanism import Mechanism
+
+CONFIDENCE = 0.99
+POWER = 0.9
+"""An honest audit of a tight mechanism reaches this share of the claim."""
+LEAST_TRIALS = 1000
+_PILOT_SHARE = 0.15
+_KEPT_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01, 0.005)
+
+
+class Verdict(Enum):
+    """What an audit found; the value is how to say it."""
+
+    BROKEN = "BROKEN: the mechanism gives away more than it claims"
+    CONSISTENT = "consistent: no more than claimed was found, and little less"
+    WEAK = "no more than claimed was found, but the audit got far from the claim: it proves little"
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """The game for one pair of loads, in p.u."""
+
+    one: tuple[float, float]
+    other: tuple[float, float]
+    guesses: int
+    hits: int
+    epsilon_lower_bound: float
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The largest lower bound over all pairs, with joint confidence."""
+
+    mechanism: str
+    epsilon_claimed: float
+    epsilon_lower_bound: float
+    confidence: float
+    trials: int
+    """Releases per pair."""
+    pairs: tuple[PairResult, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What that means."""
+        if self.epsilon_lower_bound > self.epsilon_claimed:
+            return Verdict.BROKEN
+        if self.epsilon_lower_bound < POWER * self.epsilon_claimed:
+            return Verdict.WEAK
+        return Verdict.CONSISTENT
+
+
+Pair = tuple[tuple[float, float], tuple[float, float]]
+
+
+def near_pairs(alpha: float) -> tuple[Pair, ...]:
+    """Return pairs of loads α apart (L1), in p.u.: along P, Q and both, a zero load first."""
+    return (
+        ((0.0, 0.0), (alpha, 0.0)),
+        ((0.0, 0.0), (0.0, alpha)),
+        ((0.3, 0.1), (0.3 + alpha / 2, 0.1 - alpha / 2)),
+        ((0.7, 0.2), (0.7 - alpha, 0.2)),
+    )
+
+
+def far_pairs(bounds: PublicBounds) -> tuple[Pair, ...]:
+    """Return pairs as far apart as public bounds allow, in p.u.; a zero load first."""
+    low, high = ((float(side[0, 0]), float(side[0, 1])) for side in (bounds.lower, bounds.upper))
+    return (((0.0, 0.0), high), (low, high), ((low[0], high[1]), (high[0], low[1])))
+
+
+def audit(
+    mechanism: Mechanism,
+    epsilon: float,
+    pairs: Sequence[Pair],
+    trials: int,
+    confidence: float = CONFIDENCE,
+    progress: Callable[[int, int], None] | None = None,
+) -> AuditResult:
+    """Play the game against `mechanism.release` for each pair of loads; ε is what is claimed."""
+    if trials < LEAST_TRIALS:
+        raise GridveilError(f"trials: {trials} is too few to learn anything; use {LEAST_TRIALS}")
+    each = 1 - (1 - confidence) / len(pairs)  # Bonferroni
+    results = []
+    for i, (one, other) in enumerate(pairs):
+        points = to_grid(np.array([one, other]), mechanism.step)
+        guesses, hits = _play(mechanism, epsilon, points[0], points[1], trials, each)
+        results.append(PairResult(one, other, guesses, hits, _bound(hits, guesses, each)))
+        if progress is not None:
+            progress(i + 1, len(pairs))
+    best = max(result.epsilon_lower_bound for result in results)
+    return AuditResult(mechanism.name, epsilon, best, confidence, trials, tuple(results))
+
+
+def _play(
+    mechanism: Mechanism,
+    claimed: float,
+    one: IntArray,
+    other: IntArray,
+    trials: int,
+    confidence: float,
+) -> tuple[int, int]:
+    """Return how many guesses were made and how many were right.
+
+    How to guess is chosen on a pilot, which the count then leaves out. There are two ways to tell:
+    the likelihood, as the proof has it, and plain closeness, which does not rely on the proof. If
+    the claim is true, the likelihood is best, above a threshold that can be worked out without
+    looking at hits; another choice is made only where the pilot proves that it is better.
+    """
+    coins = np.frombuffer(os.urandom(trials), np.uint8) < 128
+    outputs = mechanism.release(np.where(coins[:, None], one, other))
+    near, far = (np.hypot(*(outputs - load).T.astype(float)) for load in (one, other))
+    likelihood = mechanism.loss(outputs, one, other)
+    closeness = np.sign(far - near) / (1 + np.minimum(near, far))
+    pilot = int(trials * _PILOT_SHARE)
+    more = (trials - pilot) / pilot
+    best, chosen = -np.inf, (likelihood, 0.0)
+    for way in (likelihood, closeness):
+        strength = np.abs(way[:pilot])
+        for share in _KEPT_SHARES:
+            threshold = float(np.quantile(strength, 1 - share)) * (1 - 1e-12)
+            guesses, hits = _count(way[:pilot], coins[:pilot], threshold)
+            promise = _bound(hits, guesses, confidence)
+            if way is likelihood:
+                sure = np.minimum(strength[strength >= threshold], claimed)
+                expected = float((1 / (1 + np.exp(-sure))).sum())
+                promise = max(promise, _bound(expected * more, len(sure) * more, confidence))
+            if promise > best:
+                best, chosen = promise, (way, threshold)
+    way, threshold = chosen
+    return _count(way[pilot:], coins[pilot:], threshold)
+
+
+def _count(way: FloatArray, coins: BoolArray, threshold: float) -> tuple[int, int]:
+    guessed = (np.abs(way) >= threshold) & (way != 0)
+    right = guessed & ((way > 0) == coins)
+    return int(guessed.sum()), int(right.sum())
+
+
+def _bound(hits: float, guesses: float, confidence: float) -> float:
+    """Return ln(h/(1 − h)) for the Clopper-Pearson lower bound h, at least 0."""
+    if hits <= 0:
+        return 0.0
+    rate = float(beta.ppf(1 - confidence, hits, guesses - hits + 1))
+    return max(0.0, float(np.log(rate / (1 - rate))))

@@ -1,0 +1,91 @@
+"""Public bounds of loads: from a published source, never from the loads themselves."""
+
+import csv
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from gridveil.arrays import ArrayRecord, FloatArray, IntArray
+from gridveil.errors import GridveilError
+from gridveil.network.network import Network
+
+COLUMNS = ("bus", "p_min", "p_max", "q_min", "q_max")
+
+
+@dataclass(frozen=True, eq=False)
+class PublicBounds(ArrayRecord):
+    """Bounds of P and Q of each load in p.u., of shape (loads, 2), or (1, 2) for all alike."""
+
+    lower: FloatArray
+    upper: FloatArray
+    source: str
+    """Where they were published."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.source.strip():
+            raise GridveilError(
+                "public bounds need a source: say where they were published; bounds taken from the "
+                "loads themselves would give those away"
+            )
+        if not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
+            raise GridveilError("public bounds must be finite numbers")
+        crossed = np.flatnonzero((self.lower >= self.upper).any(axis=1))
+        if len(crossed):
+            raise GridveilError(
+                f"public bounds are crossed for load {crossed[0] + 1} "
+                f"(and {len(crossed) - 1} more): every lower bound must be below its upper bound"
+            )
+
+    def on_grid(self, step: Fraction, count: int) -> tuple[IntArray, IntArray]:
+        """Return the bounds of `count` loads in whole grid steps, moved inwards."""
+        lower, upper = (
+            np.array([to_whole(Fraction(float(v)) / step) for v in side.ravel()], dtype=np.int64)
+            .reshape(side.shape)
+            for side, to_whole in ((self.lower, _ceiling), (self.upper, _floor))
+        )  # fmt: skip
+        if len(lower) not in (1, count):
+            raise GridveilError(f"public bounds for {len(lower)} loads, but there are {count}")
+        shape = (count, 2)
+        return np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+
+
+def read_bounds(path: Path, network: Network) -> PublicBounds:
+    """Read a CSV file with the columns bus, p_min, p_max, q_min, q_max, in MW and MVAr."""
+    rows: dict[int, list[float]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+            if missing:
+                raise GridveilError(
+                    f"{path}:1: no column {missing[0]}; it needs {', '.join(COLUMNS)}"
+                )
+            for row in reader:
+                try:
+                    rows[int(row["bus"])] = [float(row[name]) for name in COLUMNS[1:]]
+                except (TypeError, ValueError):
+                    raise GridveilError(
+                        f"{path}:{reader.line_num}: five numbers expected: {', '.join(COLUMNS)}"
+                    ) from None
+    except OSError as error:
+        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
+    numbers = network.buses.number[network.loads.bus]
+    absent = [int(number) for number in numbers if int(number) not in rows]
+    if absent:
+        raise GridveilError(
+            f"{path}: no bounds for bus {absent[0]}"
+            + (f" and {len(absent) - 1} other load buses" if len(absent) > 1 else "")
+        )
+    table = np.array([rows[int(number)] for number in numbers]) / network.base_mva
+    return PublicBounds(table[:, [0, 2]], table[:, [1, 3]], str(path))
+
+
+def _ceiling(value: Fraction) -> int:
+    return -((-value.numerator) // value.denominator)
+
+
+def _floor(value: Fraction) -> int:
+    return value.numerator // value.denominator

@@ -1,0 +1,86 @@
+"""Privacy parameters as exact rational numbers, and the noise scale that follows from them."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from gridveil.errors import GridveilError
+
+FINEST_STEPS = 1000
+"""The grid must divide α into at least this many steps, so that rounding costs next to nothing."""
+
+Number = float | str | Fraction
+
+
+def exact(value: Number, name: str) -> Fraction:
+    """Return the number as written: 0.1 is one tenth, not the nearest double."""
+    try:
+        return Fraction(value if isinstance(value, Fraction) else str(value))
+    except (ValueError, ZeroDivisionError):
+        raise GridveilError(f"{name}: {value} is not a finite number") from None
+
+
+def default_step(alpha: Fraction) -> Fraction:
+    """Return the largest power of ten that is at most α/1000."""
+    power = math.floor(math.log10(alpha / FINEST_STEPS))
+    while Fraction(10) ** (power + 1) <= alpha / FINEST_STEPS:
+        power += 1
+    while Fraction(10) ** power > alpha / FINEST_STEPS:
+        power -= 1
+    return Fraction(10) ** power
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """ε, α and the grid step γ (both in p.u.), checked."""
+
+    epsilon: Fraction
+    alpha: Fraction
+    step: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Number, alpha: Number, step: Number | None = None) -> "Calibration":
+        """Check the parameters; the step is the largest power of ten up to α/1000 if not given."""
+        e, a = exact(epsilon, "epsilon"), exact(alpha, "alpha")
+        if e <= 0:
+            raise GridveilError(
+                f"epsilon: {epsilon} must be above 0; 1 is usual, smaller is more private"
+            )
+        if a <= 0:
+            raise GridveilError(
+                f"alpha: {alpha} must be above 0; it is the difference between two loads, in p.u., "
+                "that should be hard to tell (0.1 p.u. is 10 MVA on a base of 100 MVA)"
+            )
+        g = default_step(a) if step is None else exact(step, "grid step")
+        if g <= 0:
+            raise GridveilError(f"grid step: {step} must be above 0")
+        if g * FINEST_STEPS > a:
+            raise GridveilError(
+                f"grid step: {step} is too coarse for alpha = {alpha}; "
+                f"use at most {float(a / FINEST_STEPS):g}"
+            )
+        return cls(e, a, g)
+
+    def specification(self) -> dict[str, str]:
+        """Return the parameters as exact text."""
+        return {"epsilon": str(self.epsilon), "alpha": str(self.alpha), "step": str(self.step)}
+
+    @property
+    def steps(self) -> Fraction:
+        """The L1 distance in grid steps of two loads α apart, after rounding both to the grid.
+
+        Rounding moves each of the two coordinates of both loads by at most half a step.
+        """
+        return self.alpha / self.step + 2
+
+    @cached_property
+    def scale(self) -> float:
+        """The Laplace scale in grid steps: the least double that is at least steps/ε."""
+        return double_at_least(self.steps / self.epsilon)
+
+
+def double_at_least(value: Fraction) -> float:
+    """Return the least double that is not below a rational number."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)

@@ -1,0 +1,362 @@
+"""The ledger: how much budget each load has spent, with a hard cap, in one SQLite file.
+
+A release is one transaction: caps checked, private loads drawn, budget charged, all of it stored,
+and only then returned. Killed at any moment, it has happened wholly or not at all; asked again
+under the same id, it returns what was stored. The file holds private loads, never raw ones, no noise.
+
+Budgets add up (sequential composition) at one distance D per network, that of its first release: a
+release with ε at a smaller distance α is charged ε·D/α, since its loss grows with the distance.
+"""
+
+import hashlib
+import os
+import sqlite3
+import struct
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from gridveil.arrays import IntArray
+from gridveil.errors import GridveilError
+from gridveil.network.network import Network
+from gridveil.privacy.calibration import Number, exact
+
+DEFAULT_CAP = Fraction(3)
+"""Total ε a load may spend where no other cap is set."""
+PATH_VARIABLE = "GRIDVEIL_LEDGER"
+
+_APPLICATION_ID = 0x47564C47  # "GVLG"
+_VERSION = 1
+_HEADER = struct.Struct(">16s44xi4xi")  # magic, user version, application id
+_MAGIC = b"SQLite format 3\0"
+_BUSY_SECONDS = 120
+_EVERY_NETWORK, _EVERY_BUS = "", -1
+
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE networks (id TEXT PRIMARY KEY, label TEXT NOT NULL, distance TEXT) STRICT;
+CREATE TABLE caps (
+    network TEXT NOT NULL, bus INTEGER NOT NULL, epsilon TEXT NOT NULL,
+    PRIMARY KEY (network, bus)
+) STRICT;
+CREATE TABLE releases (
+    id TEXT PRIMARY KEY, network TEXT NOT NULL REFERENCES networks (id), drawn_at TEXT NOT NULL,
+    charge TEXT NOT NULL, specification TEXT NOT NULL
+) STRICT;
+CREATE TABLE private_loads (
+    release TEXT NOT NULL REFERENCES releases (id), position INTEGER NOT NULL,
+    bus INTEGER NOT NULL, p INTEGER NOT NULL, q INTEGER NOT NULL,
+    PRIMARY KEY (release, position)
+) STRICT;
+CREATE INDEX by_bus ON private_loads (bus);
+"""
+
+
+class BudgetExceededError(GridveilError):
+    """A release that would take loads over their cap; nothing was drawn or charged."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a release asks of the budget of which loads."""
+
+    network: str
+    label: str
+    """The network's name, for people."""
+    buses: Sequence[int]
+    epsilon: Number
+    distance: Number | None
+    """α in p.u.; None where ε holds at any distance."""
+    specification: str
+    """Everything that makes the release what it is, as text: the same id needs the same."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """The budget of one load."""
+
+    network: str
+    label: str
+    bus: int
+    spent: Fraction
+    cap: Fraction
+    releases: int
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent."""
+        return self.cap - self.spent
+
+
+def network_id(network: Network) -> str:
+    """Return an identity of the network made of public facts alone: its buses and lines."""
+    number, lines = network.buses.number, network.lines
+    digest = hashlib.sha256()
+    for array in (number, number[lines.from_bus], number[lines.to_bus]):
+        digest.update(np.ascontiguousarray(array, dtype=">i8").tobytes())
+        digest.update(b"|")
+    return digest.hexdigest()[:16]
+
+
+def default_path() -> Path:
+    """Return the ledger of this user: GRIDVEIL_LEDGER, or a file in the user's data folder."""
+    if PATH_VARIABLE in os.environ:
+        return Path(os.environ[PATH_VARIABLE])
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "gridveil" / "ledger.sqlite"
+
+
+class Ledger:
+    """An open ledger; safe to use from many processes at once."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the ledger at `path`, making a new one if nothing is there."""
+        self.path = path
+        if not path.exists():
+            _create(path)
+        _refuse_foreign(path)
+        self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            self._database.execute("PRAGMA synchronous = EXTRA")
+            verdict = self._database.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            verdict = str(error)
+        if verdict != "ok":
+            self._database.close()
+            raise _damaged(path, verdict)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def spend(self, release_id: str, spending: Spending, draw: Callable[[], IntArray]) -> IntArray:
+        """Charge a release and return its private loads, drawn once and stored before use.
+
+        `draw` is called only for an id that is not in the ledger yet.
+        """
+        if not release_id.strip():
+            raise GridveilError("a release needs an id")
+        with self._transaction() as database:
+            stored = self._stored(database, release_id, spending)
+            if stored is not None:
+                return stored
+            charge = self._charge(database, spending)
+            self._refuse_overspending(database, spending, charge)
+            values = draw()
+            database.execute(
+                "INSERT INTO releases VALUES (?, ?, ?, ?, ?)",
+                (
+                    release_id,
+                    spending.network,
+                    datetime.now(UTC).isoformat(timespec="seconds"),
+                    str(charge),
+                    spending.specification,
+                ),
+            )
+            database.executemany(
+                "INSERT INTO private_loads VALUES (?, ?, ?, ?, ?)",
+                (
+                    (release_id, i, bus, int(values[i, 0]), int(values[i, 1]))
+                    for i, bus in enumerate(spending.buses)
+                ),
+            )
+        return values
+
+    def check(self, spending: Spending) -> Fraction:
+        """Return what a release would cost, or raise `BudgetExceededError`; change nothing."""
+        with self._transaction(write=False) as database:
+            charge = self._charge(database, spending, note=False)
+            self._refuse_overspending(database, spending, charge)
+            return charge
+
+    def set_cap(
+        self, epsilon: Number, network: str | None = None, buses: Sequence[int] | None = None
+    ) -> None:
+        """Set the cap of all loads, of a network's loads, or of some of a network's loads."""
+        cap = exact(epsilon, "cap")
+        if cap < 0:
+            raise GridveilError(f"cap: {epsilon} must not be negative")
+        if buses is not None and network is None:
+            raise GridveilError("a cap for certain buses needs the network they belong to")
+        with self._transaction() as database:
+            database.executemany(
+                "INSERT OR REPLACE INTO caps VALUES (?, ?, ?)",
+                [
+                    (network or _EVERY_NETWORK, bus, str(cap))
+                    for bus in (buses if buses is not None else [_EVERY_BUS])
+                ],
+            )
+
+    def accounts(self, network: str | None = None) -> list[Account]:
+        """Return the budget of every load that has spent any, or of one network's."""
+        with self._transaction(write=False) as database:
+            rows = database.execute(
+                "SELECT n.id, n.label, l.bus, r.charge FROM private_loads l "
+                "JOIN releases r ON r.id = l.release JOIN networks n ON n.id = r.network "
+                "WHERE ?1 IS NULL OR n.id = ?1 ORDER BY n.label, n.id, l.bus",
+                (network,),
+            ).fetchall()
+            spent: dict[tuple[str, str, int], list[Fraction]] = {}
+            for id_, label, bus, charge in rows:
+                spent.setdefault((id_, label, bus), []).append(Fraction(charge))
+            return [
+                Account(
+                    id_, label, bus, sum(charges, Fraction(0)), self._cap(database, id_, bus),
+                    len(charges),
+                )
+                for (id_, label, bus), charges in spent.items()
+            ]  # fmt: skip
+
+    @contextmanager
+    def _transaction(self, write: bool = True) -> Iterator[sqlite3.Connection]:
+        """Run a block as one transaction: all of it, or nothing."""
+        database = self._database
+        try:
+            database.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        except sqlite3.OperationalError as error:
+            raise GridveilError(f"{self.path}: {error}; another process may be using it") from error
+        except sqlite3.DatabaseError as error:
+            raise _damaged(self.path, str(error)) from error
+        try:
+            yield database
+            database.execute("COMMIT")
+        except BaseException as error:
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            if isinstance(error, sqlite3.DatabaseError):
+                raise _damaged(self.path, str(error)) from error
+            raise
+
+    def _stored(
+        self, database: sqlite3.Connection, release_id: str, spending: Spending
+    ) -> IntArray | None:
+        row = database.execute(
+            "SELECT network, specification FROM releases WHERE id = ?", (release_id,)
+        ).fetchone()
+        if row is None:
+            return None
+        loads = database.execute(
+            "SELECT bus, p, q FROM private_loads WHERE release = ? ORDER BY position", (release_id,)
+        ).fetchall()
+        same = row == (spending.network, spending.specification)
+        if not same or [bus for bus, _, _ in loads] != list(spending.buses):
+            raise GridveilError(
+                f"release id {release_id!r} was drawn for another network or with other "
+                "parameters; its loads cannot be drawn again. Choose another id"
+            )
+        return np.array([(p, q) for _, p, q in loads], dtype=np.int64).reshape(-1, 2)
+
+    def _charge(
+        self, database: sqlite3.Connection, spending: Spending, note: bool = True
+    ) -> Fraction:
+        """Return ε at the network's distance, noting that distance with its first release."""
+        epsilon = exact(spending.epsilon, "epsilon")
+        asked = None if spending.distance is None else exact(spending.distance, "distance")
+        row = database.execute(
+            "SELECT distance FROM networks WHERE id = ?", (spending.network,)
+        ).fetchone()
+        if note and row is None:
+            distance = None if asked is None else str(asked)
+            database.execute(
+                "INSERT INTO networks VALUES (?, ?, ?)",
+                (spending.network, spending.label, distance),
+            )
+        elif note and row[0] is None and asked is not None:
+            database.execute(
+                "UPDATE networks SET distance = ? WHERE id = ?", (str(asked), spending.network)
+            )
+        kept = asked if row is None or row[0] is None else Fraction(row[0])
+        if asked is None or kept is None:
+            return epsilon
+        return epsilon * max(Fraction(1), kept / asked)
+
+    def _refuse_overspending(
+        self, database: sqlite3.Connection, spending: Spending, charge: Fraction
+    ) -> None:
+        spent: dict[int, Fraction] = {}
+        for bus, text in database.execute(
+            "SELECT l.bus, r.charge FROM private_loads l JOIN releases r ON r.id = l.release "
+            "WHERE r.network = ?",
+            (spending.network,),
+        ):
+            spent[bus] = spent.get(bus, Fraction(0)) + Fraction(text)
+        over = []
+        for bus in spending.buses:
+            before, cap = spent.get(bus, Fraction(0)), self._cap(database, spending.network, bus)
+            if before + charge > cap:
+                over.append((bus, before, cap))
+        if not over:
+            return
+        bus, before, cap = over[0]
+        others = f" and {len(over) - 1} more loads" if len(over) > 1 else ""
+        raise BudgetExceededError(
+            f"over budget: bus {bus} of {spending.label}{others}. It has spent ε = "
+            f"{float(before):g} of its cap of {float(cap):g}, and this release would cost "
+            f"{float(charge):g} more. Every release of a load adds to what can be learnt about it. "
+            f"Release with ε of at most {max(0.0, float(cap - before)):g}, or raise the cap with "
+            f"'gridveil budget cap' if that weaker protection is acceptable"
+        )
+
+    def _cap(self, database: sqlite3.Connection, network: str, bus: int) -> Fraction:
+        for key in ((network, bus), (network, _EVERY_BUS), (_EVERY_NETWORK, _EVERY_BUS)):
+            row = database.execute(
+                "SELECT epsilon FROM caps WHERE network = ? AND bus = ?", key
+            ).fetchone()
+            if row is not None:
+                return Fraction(row[0])
+        return DEFAULT_CAP
+
+
+def _create(path: Path) -> None:
+    """Make an empty ledger whole before it gets its name, so that no half-made one can be seen."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+    except OSError as error:
+        raise GridveilError(f"cannot make a ledger at {path}: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        database = sqlite3.connect(temporary)
+        database.executescript(_SCHEMA)
+        database.close()
+        # A link fails where the other process was faster; its ledger is as good.
+        with suppress(FileExistsError):
+            path.hardlink_to(temporary)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Look at the header before SQLite may touch the file."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER.size)
+    except OSError as error:
+        raise GridveilError(f"{path}: the ledger cannot be read: {error.strerror}") from error
+    if len(header) < _HEADER.size or not header.startswith(_MAGIC):
+        raise GridveilError(f"{path}: this is not a ledger; it was left untouched")
+    _, version, application = _HEADER.unpack(header)
+    if application != _APPLICATION_ID:
+        raise GridveilError(
+            f"{path}: this is a database of another program, not a ledger; it was left untouched"
+        )
+    if version != _VERSION:
+        raise GridveilError(
+            f"{path}: a ledger of version {version}, but this program knows version {_VERSION}; "
+            "it was left untouched"
+        )
+
+
+def _damaged(path: Path, detail: str) -> GridveilError:
+    return GridveilError(
+        f"{path}: the ledger is damaged ({detail}) and was left untouched. Restore it from a "
+        "backup: without it, what was spent is unknown and nothing should be released"
+    )

@@ -1,0 +1,89 @@
+"""The privacy phase of a network: every load becomes a private one, or a marked simulated one."""
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from gridveil.arrays import ArrayRecord, FloatArray, IntArray
+from gridveil.errors import GridveilError
+from gridveil.network.network import Network
+from gridveil.privacy.grid import from_grid, to_grid
+from gridveil.privacy.guarantee import Guarantee
+from gridveil.privacy.ledger import Ledger, Spending, network_id
+from gridveil.privacy.mechanism import Mechanism
+
+
+class Origin(Enum):
+    """How noisy loads came about, and so whether they may be released."""
+
+    EXACT = "exact sampling from operating-system entropy"
+    SIMULATION = "simulation, not private"
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLoads(ArrayRecord):
+    """The loads S̃ after the privacy phase, in p.u., in the order of the network's loads."""
+
+    p: FloatArray
+    q: FloatArray
+    guarantee: Guarantee
+    origin: Origin
+    release_id: str | None
+
+    def require_private(self) -> None:
+        """Refuse loads that came from a simulation: they must not leave their owner."""
+        if self.origin is not Origin.EXACT:
+            raise GridveilError(
+                "these loads come from a simulation: floating-point noise and a seed undo the "
+                "privacy. Only the privacy phase with a ledger gives loads that may be released"
+            )
+
+
+def privatise(
+    network: Network,
+    mechanism: Mechanism,
+    ledger: Ledger,
+    release_id: str,
+    *,
+    accept_unsound: bool = False,
+) -> NoisyLoads:
+    """Draw the private loads of a release, charge their budget, and store them before returning.
+
+    The same release id gives the same private loads again, whatever the loads are now, and costs
+    nothing. A mechanism with a caution is refused unless `accept_unsound`.
+    """
+    guarantee = mechanism.guarantee()
+    if guarantee.caution and not accept_unsound:
+        raise GridveilError(
+            f"{guarantee.caution} It is refused for a release; ask for calibration 'sound', or "
+            "accept the unsound one explicitly"
+        )
+    loads = np.stack([network.loads.p, network.loads.q], axis=1)
+    buses = [int(number) for number in network.buses.number[network.loads.bus]]
+
+    def draw() -> IntArray:
+        return mechanism.release(to_grid(loads, mechanism.step))
+
+    steps = ledger.spend(
+        release_id,
+        Spending(
+            network=network_id(network),
+            label=network.name,
+            buses=buses,
+            epsilon=guarantee.epsilon,
+            distance=guarantee.distance,
+            specification=json.dumps(mechanism.specification(), sort_keys=True),
+        ),
+        draw,
+    )
+    p, q = from_grid(steps, mechanism.step).T
+    return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
+
+
+def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLoads:
+    """Draw noisy loads for a study: fast and repeatable, not private, no budget touched."""
+    loads = np.stack([network.loads.p, network.loads.q], axis=1)
+    p, q = mechanism.simulate(loads, np.random.default_rng(seed)).T
+    return NoisyLoads(p, q, mechanism.guarantee(), Origin.SIMULATION, None)
