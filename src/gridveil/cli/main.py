@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 import gridveil
+from gridveil.cli.audit import audit
+from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
 from gridveil.cli.output import error_console
 from gridveil.cli.solve import solve
@@ -24,6 +26,8 @@ app = typer.Typer(
 )
 app.command()(solve)
 app.command()(cases)
+app.command()(audit)
+app.add_typer(budget, name="budget")
 
 
 def _version(wanted: bool) -> None:

@@ -25,7 +25,9 @@ POWER = 0.9
 """An honest audit of a tight mechanism reaches this share of the claim."""
 LEAST_TRIALS = 1000
 _PILOT_SHARE = 0.15
-_KEPT_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01, 0.005)
+_CLOSENESS_SHARE = 0.1
+"""The share of the doubt that goes to the second player."""
+_KEPT_SHARES = np.geomspace(0.003, 1.0, 40)
 
 
 class Verdict(Enum):
@@ -42,8 +44,8 @@ class PairResult:
 
     one: tuple[float, float]
     other: tuple[float, float]
-    guesses: int
     hits: int
+    guesses: int
     epsilon_lower_bound: float
 
 
@@ -99,12 +101,12 @@ def audit(
     """Play the game against `mechanism.release` for each pair of loads; ε is what is claimed."""
     if trials < LEAST_TRIALS:
         raise GridveilError(f"trials: {trials} is too few to learn anything; use {LEAST_TRIALS}")
-    each = 1 - (1 - confidence) / len(pairs)  # Bonferroni
+    doubt = (1 - confidence) / len(pairs)  # Bonferroni
     results = []
     for i, (one, other) in enumerate(pairs):
         points = to_grid(np.array([one, other]), mechanism.step)
-        guesses, hits = _play(mechanism, epsilon, points[0], points[1], trials, each)
-        results.append(PairResult(one, other, guesses, hits, _bound(hits, guesses, each)))
+        hits, guesses, bound = _play(mechanism, epsilon, points[0], points[1], trials, doubt)
+        results.append(PairResult(one, other, hits, guesses, bound))
         if progress is not None:
             progress(i + 1, len(pairs))
     best = max(result.epsilon_lower_bound for result in results)
@@ -112,53 +114,69 @@ def audit(
 
 
 def _play(
-    mechanism: Mechanism,
-    claimed: float,
-    one: IntArray,
-    other: IntArray,
-    trials: int,
-    confidence: float,
-) -> tuple[int, int]:
-    """Return how many guesses were made and how many were right.
+    mechanism: Mechanism, claimed: float, one: IntArray, other: IntArray, trials: int, doubt: float
+) -> tuple[int, int, float]:
+    """Return hits, guesses and the bound on ε of the better of two players, who share the doubt.
 
-    How to guess is chosen on a pilot, which the count then leaves out. There are two ways to tell:
-    the likelihood, as the proof has it, and plain closeness, which does not rely on the proof. If
-    the claim is true, the likelihood is best, above a threshold that can be worked out without
-    looking at hits; another choice is made only where the pilot proves that it is better.
+    The first goes by the likelihood, as the proof has it, and takes most of the doubt: it is best
+    if the claim is true. The second goes by plain closeness, which does not rely on the proof.
     """
     coins = np.frombuffer(os.urandom(trials), np.uint8) < 128
     outputs = mechanism.release(np.where(coins[:, None], one, other))
     near, far = (np.hypot(*(outputs - load).T.astype(float)) for load in (one, other))
-    likelihood = mechanism.loss(outputs, one, other)
     closeness = np.sign(far - near) / (1 + np.minimum(near, far))
-    pilot = int(trials * _PILOT_SHARE)
-    more = (trials - pilot) / pilot
-    best, chosen = -np.inf, (likelihood, 0.0)
-    for way in (likelihood, closeness):
-        strength = np.abs(way[:pilot])
-        for share in _KEPT_SHARES:
-            threshold = float(np.quantile(strength, 1 - share)) * (1 - 1e-12)
-            guesses, hits = _count(way[:pilot], coins[:pilot], threshold)
-            promise = _bound(hits, guesses, confidence)
-            if way is likelihood:
-                sure = np.minimum(strength[strength >= threshold], claimed)
-                expected = float((1 / (1 + np.exp(-sure))).sum())
-                promise = max(promise, _bound(expected * more, len(sure) * more, confidence))
-            if promise > best:
-                best, chosen = promise, (way, threshold)
-    way, threshold = chosen
-    return _count(way[pilot:], coins[pilot:], threshold)
+    players = (
+        (_by_likelihood, mechanism.loss(outputs, one, other), (1 - _CLOSENESS_SHARE) * doubt),
+        (_by_closeness, closeness, _CLOSENESS_SHARE * doubt),
+    )
+    games = []
+    for play, way, share in players:
+        hits, guesses = play(way, coins, claimed, share)
+        games.append((hits, guesses, _bound(hits, guesses, share)))
+    return max(games, key=lambda game: game[2])
+
+
+def _by_likelihood(
+    loss: FloatArray, coins: BoolArray, claimed: float, doubt: float
+) -> tuple[int, int]:
+    """Guess where the loss is largest: how large is settled by the claim, without seeing hits."""
+    strength = np.abs(loss)
+    best, chosen = -np.inf, 0.0
+    for share in _KEPT_SHARES:
+        threshold = _least_kept(strength, share)
+        sure = np.minimum(strength[strength >= threshold], claimed)
+        expected = float((1 / (1 + np.exp(-sure))).sum())
+        bound = _bound(expected, len(sure), doubt)
+        if bound > best:
+            best, chosen = bound, threshold
+    return _count(loss, coins, chosen)
+
+
+def _by_closeness(
+    closeness: FloatArray, coins: BoolArray, _claimed: float, doubt: float
+) -> tuple[int, int]:
+    """Guess where an output is close to a load: how close is settled on a pilot, then left out."""
+    pilot = int(len(coins) * _PILOT_SHARE)
+    tried, kept = (closeness[:pilot], coins[:pilot]), (closeness[pilot:], coins[pilot:])
+    thresholds = [_least_kept(np.abs(tried[0]), share) for share in _KEPT_SHARES]
+    bounds = [_bound(*_count(*tried, threshold), doubt) for threshold in thresholds]
+    return _count(*kept, thresholds[int(np.argmax(bounds))])
+
+
+def _least_kept(strength: FloatArray, share: float) -> float:
+    """Return the threshold that keeps a share of the strongest, all equal ones included."""
+    return float(np.quantile(strength, 1 - share)) * (1 - 1e-12)
 
 
 def _count(way: FloatArray, coins: BoolArray, threshold: float) -> tuple[int, int]:
     guessed = (np.abs(way) >= threshold) & (way != 0)
     right = guessed & ((way > 0) == coins)
-    return int(guessed.sum()), int(right.sum())
+    return int(right.sum()), int(guessed.sum())
 
 
-def _bound(hits: float, guesses: float, confidence: float) -> float:
+def _bound(hits: float, guesses: float, doubt: float) -> float:
     """Return ln(h/(1 − h)) for the Clopper-Pearson lower bound h, at least 0."""
     if hits <= 0:
         return 0.0
-    rate = float(beta.ppf(1 - confidence, hits, guesses - hits + 1))
+    rate = float(beta.ppf(doubt, hits, guesses - hits + 1))
     return max(0.0, float(np.log(rate / (1 - rate))))

@@ -2,7 +2,7 @@
 
 A release is one transaction: caps checked, private loads drawn, budget charged, all of it stored,
 and only then returned. Killed at any moment, it has happened wholly or not at all; asked again
-under the same id, it returns what was stored. The file holds private loads, never raw ones, no noise.
+under the same id, it returns what was stored. The file holds private loads: no raw ones, no noise.
 
 Budgets add up (sequential composition) at one distance D per network, that of its first release: a
 release with ε at a smaller distance α is charged ε·D/α, since its loss grows with the distance.

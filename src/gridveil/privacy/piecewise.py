@@ -94,7 +94,8 @@ class Piecewise:
             p = random.random(x.shape)
             # Given the choice, p is uniform again: once below the chance, once above it.
             within = left + p / chance * (c - 1)
-            skipped = -c + (p - chance) / (1 - chance) * (c + 1)
+            with np.errstate(divide="ignore", invalid="ignore"):  # the chance may round to 1
+                skipped = -c + (p - chance) / (1 - chance) * (c + 1)
             outside = np.where(skipped < left, skipped, skipped + (c - 1))
             y = np.where(p <= chance, within, outside)
             return np.asarray((high - low) * (y + 1) / 2 + low)

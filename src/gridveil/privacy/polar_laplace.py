@@ -44,7 +44,8 @@ class PolarLaplace(LaplaceMechanism):
             first, second = random.standard_exponential((2, len(block)))
             radius = (first + second) * scale
             angle = random.random(len(block)) * (2 * np.pi)
-            return block + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+            noise = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+            return np.asarray(block + noise)
 
         return in_blocks(loads, noisy)
 

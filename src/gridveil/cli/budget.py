@@ -1,0 +1,110 @@
+"""`gridveil budget`: what each load has spent, its cap, and why a release would be refused."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from gridveil.cli.output import console, print_json
+from gridveil.network.library import load_case
+from gridveil.network.network import Network
+from gridveil.privacy.ledger import (
+    BudgetExceededError,
+    Ledger,
+    Spending,
+    default_path,
+    network_id,
+)
+
+REFUSED = 1
+
+budget = typer.Typer(
+    help="Show what each load has spent of its privacy budget, set caps, explain refusals.",
+    no_args_is_help=True,
+)
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="The ledger file; GRIDVEIL_LEDGER or your data folder if none."),
+]
+BusOption = Annotated[list[int] | None, typer.Option("--bus", help="A bus number; repeatable.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@budget.command()
+def show(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+    """Show what every load has spent and may still spend."""
+    accounts = _open(ledger).accounts()
+    if as_json:
+        print_json(
+            [
+                {
+                    "network": account.network,
+                    "label": account.label,
+                    "bus": account.bus,
+                    "spent": float(account.spent),
+                    "cap": float(account.cap),
+                    "left": float(account.left),
+                    "releases": account.releases,
+                }
+                for account in accounts
+            ]
+        )
+        return
+    table = Table("network", "bus", title="privacy budget, ε")
+    for heading in ("spent", "cap", "left", "releases"):
+        table.add_column(heading, justify="right")
+    for account in accounts:
+        figures = (account.spent, account.cap, account.left)
+        table.add_row(
+            account.label,
+            str(account.bus),
+            *(f"{float(value):g}" for value in figures),
+            str(account.releases),
+        )
+    console.print(table if accounts else "nothing has been spent yet")
+
+
+@budget.command()
+def cap(
+    epsilon: Annotated[str, typer.Argument(help="The most a load may spend in all.")],
+    case: Annotated[str | None, typer.Option(help="Only for the loads of this case.")] = None,
+    bus: BusOption = None,
+    ledger: LedgerOption = None,
+) -> None:
+    """Set the cap of all loads, of a case's loads, or of single loads of a case."""
+    network = None if case is None else network_id(load_case(case))
+    _open(ledger).set_cap(epsilon, network, bus)
+    where = "all loads" if case is None else f"the loads of {case}"
+    console.print(f"cap of {f'bus {bus} of {case}' if bus else where}: ε = {epsilon}")
+
+
+@budget.command()
+def explain(
+    case: Annotated[str, typer.Argument(help="The case a release would be made of.")],
+    epsilon: Annotated[str, typer.Option(help="Its ε.")] = "1",
+    alpha: Annotated[str, typer.Option(help="Its α, in p.u.")] = "0.1",
+    ledger: LedgerOption = None,
+) -> None:
+    """Say whether a release would be allowed and what it would cost; nothing is spent.
+
+    Exit status: 0 allowed, 1 refused.
+    """
+    network = load_case(case)
+    try:
+        charge = _open(ledger).check(_spending(network, epsilon, alpha))
+    except BudgetExceededError as error:
+        console.print(f"refused: {error}", soft_wrap=True)
+        raise typer.Exit(REFUSED) from None
+    console.print(
+        f"allowed: each of the {len(network.loads)} loads would be charged ε = {float(charge):g}"
+    )
+
+
+def _spending(network: Network, epsilon: str, alpha: str) -> Spending:
+    buses = network.buses.number[network.loads.bus].tolist()
+    return Spending(network_id(network), network.name, buses, epsilon, alpha, "")
+
+
+def _open(path: Path | None) -> Ledger:
+    return Ledger(path or default_path())

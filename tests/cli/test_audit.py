@@ -1,0 +1,28 @@
+import json
+
+
+def test_a_sound_mechanism_passes(gridveil):
+    outcome = gridveil("audit", "--mechanism", "product-laplace", "--trials", 60_000, "--json")
+    figures = json.loads(outcome.out)
+    assert figures["mechanism"] == "product-laplace"
+    assert figures["epsilon_claimed"] == 1.0
+    assert figures["confidence"] == 0.99
+    assert figures["trials"] == 60_000
+    assert 0.85 <= figures["epsilon_lower_bound"] <= 1.1
+    assert outcome.status == (1 if figures["verdict"] == "broken" else 0)
+
+
+def test_the_papers_piecewise_calibration_fails(gridveil):
+    outcome = gridveil(
+        "audit", "--mechanism", "piecewise", "--calibration", "paper", "--trials", 10_000
+    )
+    assert outcome.status == 1
+    assert "gives away more than it claims" in outcome.out
+    assert "does not keep" in outcome.out.replace("\n", " ")
+
+
+def test_bad_parameters_are_bad_input(gridveil):
+    outcome = gridveil("audit", "--mechanism", "polar-laplace", "--epsilon", "0")
+    assert outcome.status == 2
+    assert "must be above 0" in outcome.err
+    assert gridveil("audit", "--mechanism", "none").status == 2

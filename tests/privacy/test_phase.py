@@ -1,0 +1,67 @@
+"""The privacy phase of a network: drawn once, not from a simulation, not by an unsound one."""
+
+import numpy as np
+import pytest
+
+from gridveil.errors import GridveilError
+from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.phase import Origin, privatise, simulate_loads
+from gridveil.privacy.piecewise import Piecewise
+from gridveil.privacy.polar_laplace import PolarLaplace
+from tests.cases import TINY
+
+NETWORK = TINY.network()
+MECHANISM = PolarLaplace.of(1, 0.1)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+def test_a_release_is_drawn_once(ledger):
+    first = privatise(NETWORK, MECHANISM, ledger, "spring")
+    again = privatise(NETWORK, MECHANISM, ledger, "spring")
+    other = privatise(NETWORK, MECHANISM, ledger, "autumn")
+    assert first == again
+    assert not np.array_equal(first.p, other.p)
+    assert [account.spent for account in ledger.accounts()] == [2, 2]
+    first.require_private()
+
+
+def test_after_the_draw_the_true_loads_do_not_matter(ledger):
+    before = privatise(NETWORK, MECHANISM, ledger, "spring")
+    swapped = NETWORK.with_loads(NETWORK.loads.p * 3, NETWORK.loads.q - 1)
+    assert privatise(swapped, MECHANISM, ledger, "spring") == before
+
+
+def test_values_are_on_the_grid(ledger):
+    noisy = privatise(NETWORK, MECHANISM, ledger, "spring")
+    assert np.allclose(noisy.p * 10_000, np.rint(noisy.p * 10_000), atol=1e-9)
+
+
+def test_the_same_id_with_other_parameters_is_refused(ledger):
+    privatise(NETWORK, MECHANISM, ledger, "spring")
+    with pytest.raises(GridveilError, match="with other parameters"):
+        privatise(NETWORK, PolarLaplace.of(0.5, 0.1), ledger, "spring")
+
+
+def test_simulations_are_repeatable_and_may_not_be_released(ledger):
+    one, two = (simulate_loads(NETWORK, MECHANISM, seed=7) for _ in range(2))
+    assert one == two
+    assert one.origin is Origin.SIMULATION
+    with pytest.raises(GridveilError, match="come from a simulation"):
+        one.require_private()
+    assert ledger.accounts() == [], "a simulation touches no budget"
+
+
+def test_the_papers_piecewise_needs_an_explicit_yes(ledger):
+    bounds = PublicBounds(np.array([[0.0, 0.0]]), np.array([[2.0, 2.0]]), "rating")
+    paper = Piecewise.of(1, 0.1, bounds, "paper")
+    with pytest.raises(GridveilError, match="refused for a release"):
+        privatise(NETWORK, paper, ledger, "spring")
+    ledger.set_cap(20)
+    accepted = privatise(NETWORK, paper, ledger, "spring", accept_unsound=True)
+    assert accepted.guarantee.epsilon == 20.0
+    assert [account.spent for account in ledger.accounts()] == [20, 20], "its true cost is charged"
