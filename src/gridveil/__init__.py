@@ -6,17 +6,37 @@ from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status
+from gridveil.privacy.bounds import PublicBounds, read_bounds
+from gridveil.privacy.clamp import Clamped
+from gridveil.privacy.guarantee import Guarantee
+from gridveil.privacy.ledger import BudgetExceededError, Ledger
+from gridveil.privacy.phase import NoisyLoads, privatise, simulate_loads
+from gridveil.privacy.piecewise import Piecewise
+from gridveil.privacy.polar_laplace import PolarLaplace
+from gridveil.privacy.product_laplace import ProductLaplace
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BudgetExceededError",
     "CaseError",
+    "Clamped",
     "GridveilError",
+    "Guarantee",
+    "Ledger",
     "Network",
+    "NoisyLoads",
     "OPFResult",
+    "Piecewise",
+    "PolarLaplace",
+    "ProductLaplace",
+    "PublicBounds",
     "Status",
     "list_cases",
     "load_case",
+    "privatise",
+    "read_bounds",
     "save_case",
+    "simulate_loads",
     "solve_acopf",
 ]

@@ -175,3 +175,15 @@ def test_loads_must_be_finite_and_as_many_as_before():
         network.with_loads(np.zeros(3), np.zeros(3))
     with pytest.raises(GridveilError, match="finite"):
         network.with_loads(np.array([np.nan, 0.0]), np.zeros(2))
+
+
+def test_the_text_form_of_a_network_shows_no_load():
+    network = TINY.with_cell("bus", 1, 2, 123.456).network()
+    for shown in (
+        repr(network),
+        str(network),
+        repr(network.loads),
+        repr(network.case.tables["bus"]),
+    ):
+        assert "123" not in shown
+        assert "1.23" not in shown

@@ -58,7 +58,7 @@ class Table:
     name: str
     line: int
     """Line of its assignment."""
-    values: FloatArray
+    values: FloatArray = field(repr=False)
     row_lines: IntArray
     row_spans: IntArray
     """Start and end of each row in the text, as character offsets."""

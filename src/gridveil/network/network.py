@@ -36,11 +36,14 @@ class Buses(ArrayRecord):
 
 @dataclass(frozen=True, eq=False)
 class Loads(ArrayRecord):
-    """The loads S^d = p + jq, one to a bus that has any; negative ones feed in."""
+    """The loads S^d = p + jq, one to a bus that has any; negative ones feed in.
+
+    Their values are kept out of the text form, so that no log or traceback shows them.
+    """
 
     bus: IntArray
-    p: FloatArray
-    q: FloatArray
+    p: FloatArray = field(repr=False)
+    q: FloatArray = field(repr=False)
     row: IntArray
     """Its row in the case file's bus table, from 0."""
 
