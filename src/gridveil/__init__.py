@@ -1,6 +1,8 @@
 """Release power-network loads under local differential privacy, without breaking the network."""
 
 from gridveil.errors import GridveilError
+from gridveil.fidelity.phase import restore
+from gridveil.fidelity.result import Restored
 from gridveil.network.library import list_cases, load_case, save_case
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
@@ -31,11 +33,13 @@ __all__ = [
     "PolarLaplace",
     "ProductLaplace",
     "PublicBounds",
+    "Restored",
     "Status",
     "list_cases",
     "load_case",
     "privatise",
     "read_bounds",
+    "restore",
     "save_case",
     "simulate_loads",
     "solve_acopf",

@@ -73,14 +73,17 @@ def test_values_jacobian_and_hessian(name):
 def test_the_linear_part_and_the_costs():
     """g(x) = N + A x, and f the sum of polynomials, checked by finite differences."""
     network = load_case("case14_ieee")
-    builder = ProgramBuilder(network)
+    builder = ProgramBuilder(network, *network.bus_load())
     gens = network.generators
     quartic = np.tile([1.0, 2.0, -1.0, 0.5, 3.0], (len(gens), 1))
     builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, quartic)
+    total = builder.add_rows(np.zeros(1), np.ones(1))
+    builder.set_curves(np.repeat(total, len(gens)), builder.p, quartic[:, :4])
     program = builder.build()
     random = np.random.default_rng(2)
     x = builder.start(program, builder.point(random.uniform(0.1, 0.9, len(program.x_min))))
     p = x[builder.p]
+    assert program.constraints(x)[total[0]] == pytest.approx((1 + 2 * p - p**2 + 0.5 * p**3).sum())
     assert program.objective(x) == pytest.approx((1 + 2 * p - p**2 + 0.5 * p**3 + 3 * p**4).sum())
 
     step, direction = 1e-6, random.normal(size=len(x))

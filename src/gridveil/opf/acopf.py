@@ -103,7 +103,8 @@ def solve_acopf(network: Network, *, watch: ipopt.Watch | None = None) -> OPFRes
 
 def _model(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
-    builder, gens, costs = ProgramBuilder(network), network.generators, network.generators.costs
+    builder = ProgramBuilder(network, *network.bus_load())
+    gens, costs = network.generators, network.generators.costs
     builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, costs.coefficients)
     # A piecewise-linear cost is a variable above all its segments: height − slope p ≥ intercept.
     curved = np.unique(costs.segment_generator)

@@ -88,7 +88,7 @@ def diagnose(
 ) -> Diagnosis:
     """Solve the elastic problem of `network` from `start`."""
     gens, lines = network.generators, network.lines
-    builder = ProgramBuilder(network)
+    builder = ProgramBuilder(network, *network.bus_load())
     free = np.full(len(gens), np.inf)
     builder.add_dispatch(-free, free, -free, free)
     for variable, low, high in (

@@ -1,11 +1,12 @@
 """The nonlinear program behind every central problem: network physics plus a linear part.
 
-    minimise    Σ_j c_j(x_j)                       one polynomial per variable
-    subject to  g_min ≤ N(θ, v) + A x ≤ g_max,     x_min ≤ x ≤ x_max
+    minimise    Σ_j c_j(x_j)                              one polynomial per variable
+    subject to  g_min ≤ N(θ, v) + A x + Σ h(x_j) ≤ g_max,     x_min ≤ x ≤ x_max
 
 The variables start with θ and v of every bus; what follows (dispatch, loads, slacks) enters the
-constraints only through A. N has the power that leaves each bus into lines and shunts, and |S|² at
-both ends of every limited line. Model 1 and the fidelity problems differ in A, bounds and costs.
+constraints through A and, where a row bounds a sum of costs, through polynomials h of one variable.
+N has the power that leaves each bus into lines and shunts, and |S|² at both ends of every limited
+line. Model 1 and the fidelity problems differ in A, bounds and polynomials.
 """
 
 from dataclasses import dataclass
@@ -167,12 +168,23 @@ class _Flows:
 
 
 @dataclass(frozen=True)
+class Curves:
+    """Polynomials h of single variables, each added to a row of the constraints."""
+
+    row: IntArray
+    column: IntArray
+    coefficients: FloatArray
+    """(order + 1, curves), ascending."""
+
+
+@dataclass(frozen=True)
 class NetworkProgram:
     """One problem of the shape above, ready for Ipopt."""
 
     physics: Physics
     linear: coo_array
     """A, of shape (constraints, variables); its first rows are those of N."""
+    curves: Curves
     costs: FloatArray
     """(order + 1, variables): ascending coefficients of each variable's polynomial c_j."""
     x_min: FloatArray
@@ -189,29 +201,42 @@ class NetworkProgram:
         return _horner(_derivative(self.costs), x)
 
     def constraints(self, x: FloatArray) -> FloatArray:
-        """Return N(θ, v) + A x."""
+        """Return N(θ, v) + A x + Σ h."""
         g = self._matrix @ x
         g[: self.physics.rows] += self.physics.values(x)
+        np.add.at(g, self.curves.row, _horner(self.curves.coefficients, x[self.curves.column]))
         return np.asarray(g)
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns of the Jacobian's entries."""
         rows, cols = self.physics.jacobian_structure()
-        return _flat([rows, self.linear.coords[0]]), _flat([cols, self.linear.coords[1]])
+        linear, curves = self.linear.coords, self.curves
+        return _flat([rows, linear[0], curves.row]), _flat([cols, linear[1], curves.column])
 
     def jacobian(self, x: FloatArray) -> FloatArray:
         """Return the Jacobian's entries."""
-        return np.concatenate([self.physics.jacobian(x), self.linear.data])
+        curves = self.curves
+        slopes = _horner(_derivative(curves.coefficients), x[curves.column])
+        return np.concatenate([self.physics.jacobian(x), self.linear.data, slopes])
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the Hessian's entries."""
         rows, cols = self.physics.hessian_structure()
-        return _flat([rows, self._curved]), _flat([cols, self._curved])
+        bent = self.curves.column
+        return _flat([rows, self._curved, bent]), _flat([cols, self._curved, bent])
 
     def hessian(self, x: FloatArray, factor: float, multipliers: FloatArray) -> FloatArray:
         """Return the entries of the Hessian of factor·f + multipliers·g."""
+        curves = self.curves
         second = _horner(_derivative(_derivative(self.costs[:, self._curved])), x[self._curved])
-        return np.concatenate([self.physics.hessian(x, multipliers), factor * second])
+        bend = _horner(_derivative(_derivative(curves.coefficients)), x[curves.column])
+        return np.concatenate(
+            [
+                self.physics.hessian(x, multipliers),
+                factor * second,
+                multipliers[curves.row] * bend,
+            ]
+        )
 
     @cached_property
     def _matrix(self) -> csr_array:
@@ -226,10 +251,11 @@ class NetworkProgram:
 class ProgramBuilder:
     """Puts a `NetworkProgram` together: the physics and limits are there, the rest is added to it.
 
-    Adding returns index arrays, which name variables and rows from then on.
+    Adding returns index arrays, which name variables and rows from then on. `p_load` and `q_load`
+    are what every bus must be supplied with.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, p_load: FloatArray, q_load: FloatArray) -> None:
         buses, lines = network.buses, network.lines
         self.physics = physics = Physics(network)
         self._generator_bus = network.generators.bus
@@ -237,12 +263,12 @@ class ProgramBuilder:
         self._costs: list[FloatArray] = []
         self._rows: list[tuple[FloatArray, FloatArray]] = []
         self._entries: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self._curves = Curves(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((1, 0)))
         self._variable_count = self._row_count = 0
 
         held = np.where(buses.reference, 0.0, np.inf)
         self.theta = self.add_variables(-held, held)
         self.v = self.add_variables(buses.v_min, buses.v_max)
-        p_load, q_load = network.bus_load()
         self.active = self.add_rows(-p_load, -p_load)
         self.reactive = self.add_rows(-q_load, -q_load)
         squared_rate = lines.rate[physics.limited] ** 2
@@ -288,6 +314,10 @@ class ProgramBuilder:
         """Add entries of A; those of one cell add up."""
         self._entries.append((rows, columns, np.broadcast_to(values, len(rows)).astype(float)))
 
+    def set_curves(self, rows: IntArray, columns: IntArray, coefficients: FloatArray) -> None:
+        """Add a polynomial of one variable, (curves, order + 1), to each of the rows."""
+        self._curves = Curves(rows, columns, coefficients.T.copy())
+
     def build(self) -> NetworkProgram:
         """Return the finished program."""
         rows, columns, values = (np.concatenate(part) for part in zip(*self._entries, strict=True))
@@ -299,6 +329,7 @@ class ProgramBuilder:
         return NetworkProgram(
             physics=self.physics,
             linear=coo_array((values, (rows, columns)), shape=shape),
+            curves=self._curves,
             costs=np.concatenate(padded).T.copy(),
             x_min=x_min,
             x_max=x_max,
@@ -325,6 +356,8 @@ def _horner(coefficients: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def _derivative(coefficients: FloatArray) -> FloatArray:
+    if len(coefficients) == 1:
+        return np.zeros_like(coefficients)
     return coefficients[1:] * np.arange(1, len(coefficients))[:, None]
 
 

@@ -8,7 +8,7 @@ class Status(Enum):
 
     OPTIMAL = "solved: a local optimum that keeps every limit"
     ACCEPTABLE = "solved, but to a lower accuracy than asked for; the limits are kept"
-    INFEASIBLE = "no feasible point was found: the network cannot serve its loads within its limits"
+    INFEASIBLE = "no feasible point was found: not all limits can be kept at once"
     ITERATION_LIMIT = "stopped at the iteration limit before a solution was found"
     STOPPED = "stopped on request before a solution was found"
     FAILED = "the solver broke down numerically; check for extreme impedances, limits or costs"

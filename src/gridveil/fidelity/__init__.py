@@ -1,0 +1,1 @@
+"""The fidelity phase: the loads closest to the noisy ones with which the network works."""

@@ -1,0 +1,165 @@
+"""P_RBL solved centrally: the loads closest to the noisy ones that a dispatch in the bands serves.
+
+    minimise ‖Ŝ − S̃‖²
+    subject to the network model, and every generator's cost (or their sum) in its band
+
+Nothing here reads the network's own loads: only the buses they stand at.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridveil.arrays import FloatArray, IntArray
+from gridveil.errors import GridveilError
+from gridveil.fidelity.bands import Band, cost_bands
+from gridveil.fidelity.result import Found
+from gridveil.network.network import Network
+from gridveil.opf import ipopt
+from gridveil.opf.nlp import NetworkProgram, ProgramBuilder
+from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
+from gridveil.opf.status import Status, status_of
+
+
+_CUT_PRICE = 1e3
+"""Cost of missing a cut by 1 p.u. of the dearest load: more than any displacement saves."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A half-space of loads: p·active + q·reactive ≥ least, or as near to it as can be."""
+
+    active: FloatArray
+    reactive: FloatArray
+    least: float
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One solve of P_RBL."""
+
+    status: Status
+    p: FloatArray
+    q: FloatArray
+    point: OperatingPoint
+    iterations: int
+
+
+def bands_of(
+    network: Network, costs: FloatArray, beta: float, band: str
+) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
+    """Return the band of every generator and, if the sum is what counts, that of the total cost."""
+    gens = network.generators
+    if band == "generator":
+        return cost_bands(network, costs, beta), None
+    if len(gens.costs.segment_generator):
+        raise GridveilError(
+            "a band on the total cost is not supported with piecewise-linear costs; use the bands "
+            "per generator"
+        )
+    wide = tuple(
+        Band(((float(low), float(high)),)) for low, high in zip(gens.p_min, gens.p_max, strict=True)
+    )
+    total = float(costs.sum())
+    return wide, (total - beta * abs(total), total + beta * abs(total))
+
+
+def solve_central(
+    network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: str
+) -> Found:
+    """Solve P_RBL for noisy loads of shape (loads, 2)."""
+    bands, total = bands_of(network, costs, beta, band)
+    attempt, solves, iterations = nearest_loads(network, noisy, bands, total)
+    return Found(attempt.status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
+
+
+def nearest_loads(
+    network: Network,
+    noisy: FloatArray,
+    bands: Sequence[Band],
+    total: tuple[float, float] | None,
+    cut: Cut | None = None,
+    start: Attempt | None = None,
+) -> tuple[Attempt, int, int]:
+    """Solve P_RBL; return the attempt, and how many solves and iterations it took.
+
+    A band of two intervals is first relaxed to its hull. Outputs that end up between the intervals
+    are then held to the nearest one.
+    """
+    limits = np.array([band.hull for band in bands])
+    solves = iterations = 0
+    while True:
+        attempt = _solve(network, noisy, limits, total, cut, start)
+        solves, iterations = solves + 1, iterations + attempt.iterations
+        between = [
+            g
+            for g, band in enumerate(bands)
+            if len(band.intervals) > 1 and band.slack(float(attempt.point.p[g])) < 0
+        ]
+        if not between or not attempt.status.solved:
+            return attempt, solves, iterations
+        for g in between:
+            limits[g] = bands[g].nearest(float(attempt.point.p[g]))
+        start = attempt
+
+
+def _solve(
+    network: Network,
+    noisy: FloatArray,
+    limits: FloatArray,
+    total: tuple[float, float] | None,
+    cut: Cut | None,
+    start: Attempt | None,
+) -> Attempt:
+    gens, none = network.generators, np.zeros(len(network.buses))
+    builder = ProgramBuilder(network, none, none)
+    builder.add_dispatch(limits[:, 0], limits[:, 1], gens.q_min, gens.q_max)
+    p_load = _add_loads(builder, builder.active[network.loads.bus], noisy[:, 0])
+    q_load = _add_loads(builder, builder.reactive[network.loads.bus], noisy[:, 1])
+    if total is not None:
+        row = builder.add_rows(np.array([total[0]]), np.array([total[1]]))
+        builder.set_curves(np.repeat(row, len(gens)), builder.p, gens.costs.coefficients)
+    if cut is not None:
+        _add_cut(builder, cut, p_load, q_load)
+    program = builder.build()
+    x = _start(network, builder, program, limits, start)
+    x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
+    solution = ipopt.minimise(program, ipopt.Start(x), ipopt.OPTIONS)
+    p, q, point = solution.x[p_load], solution.x[q_load], builder.point(solution.x)
+    broken = violations(network.with_loads(p, q), point).largest
+    status = status_of(solution.code, broken, FEASIBILITY_TOLERANCE)
+    return Attempt(status, p, q, point, solution.iterations)
+
+
+def _add_loads(builder: ProgramBuilder, rows: IntArray, noisy: FloatArray) -> IntArray:
+    """Add loads as variables to the balance of their buses, at a cost of their square distance."""
+    free = np.full(len(noisy), np.inf)
+    square = np.stack([noisy**2, -2 * noisy, np.ones(len(noisy))], axis=1)
+    loads = builder.add_variables(-free, free, square)
+    builder.add_entries(rows, loads, 1.0)
+    return loads
+
+
+def _add_cut(builder: ProgramBuilder, cut: Cut, p_load: IntArray, q_load: IntArray) -> None:
+    scale = max(np.abs(cut.active).max(initial=0.0), np.abs(cut.reactive).max(initial=0.0), 1e-12)
+    row = builder.add_rows(np.array([cut.least / scale]), np.array([np.inf]))
+    builder.add_entries(np.repeat(row, len(p_load)), p_load, cut.active / scale)
+    builder.add_entries(np.repeat(row, len(q_load)), q_load, cut.reactive / scale)
+    missed = builder.add_variables(np.zeros(1), np.full(1, np.inf), np.array([[0.0, _CUT_PRICE]]))
+    builder.add_entries(row, missed, 1.0)
+
+
+def _start(
+    network: Network,
+    builder: ProgramBuilder,
+    program: NetworkProgram,
+    limits: FloatArray,
+    start: Attempt | None,
+) -> FloatArray:
+    if start is not None:
+        return builder.start(program, start.point)
+    buses = len(network.buses)
+    middle = np.clip(limits.mean(axis=1), limits[:, 0], limits[:, 1])
+    flat = OperatingPoint(np.ones(buses), np.zeros(buses), middle, np.zeros(len(middle)))
+    return builder.start(program, flat)
