@@ -1,4 +1,4 @@
-"""P_RBL and P_BL on the paper's 17 cases, α, β and many draws: does every one keep its promise?
+"""Checks that every draw of the paper's 17 cases, α and β keeps its promise in P_RBL and P_BL.
 
 Run: .venv/bin/python -m benchmarks.fidelity [NESTA_FOLDER]   (about ten minutes on two cores)
 
@@ -116,10 +116,10 @@ def main(nesta: Path) -> int:
     total = len(rows) * len(SEEDS)
     intro = (
         f"{total:,} draws of polar Laplace noise (ε = 1), each restored by P_RBL and by P_BL; "
-        f"{broken} did not keep their promise. P_RBL: solved, recomputed violations at most 1e-6 p.u., "
-        "every generator's cost within β. P_BL: the same violations, and the optimal cost of a fresh "
-        "AC-OPF within β of O*. Displacements are means in p.u.; times are medians, in AC-OPF solves of "
-        "the same network in the same process."
+        f"{broken} did not keep their promise. P_RBL: solved, recomputed violations at most "
+        "1e-6 p.u., every generator's cost within β. P_BL: the same violations, and the optimal "
+        "cost of a fresh AC-OPF within β of O*. Displacements are means in p.u.; times are "
+        "medians, in AC-OPF solves of the same network in the same process."
     )
     headings = (
         "case", "α", "β", "P_RBL kept", "worst violation", "displacement", "worst optimal-cost gap",

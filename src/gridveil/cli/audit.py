@@ -1,6 +1,5 @@
 """`gridveil audit`: play against a mechanism's sampler and see what it gives away."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import numpy as np
@@ -10,19 +9,12 @@ from rich.progress import Progress
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.privacy import audit as game
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.choose import MechanismName, make_mechanism
+from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 
 BROKEN = 1
 BOUNDS = PublicBounds(
     np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "chosen for the audit, for loads of its own"
 )
-
-
-class Calibrations(StrEnum):
-    """The two calibrations of the piecewise mechanism."""
-
-    PAPER = "paper"
-    SOUND = "sound"
 
 
 def audit(

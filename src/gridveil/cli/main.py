@@ -13,6 +13,7 @@ from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
 from gridveil.cli.output import error_console
+from gridveil.cli.simulate import simulate
 from gridveil.cli.solve import solve
 from gridveil.errors import GridveilError
 
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(solve)
 app.command()(cases)
+app.command()(simulate)
 app.command()(audit)
 app.add_typer(budget, name="budget")
 

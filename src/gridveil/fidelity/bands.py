@@ -1,7 +1,8 @@
 """Cost bands: the outputs at which a generator costs what it should.
 
 A generator's band is O*_g − β|O*_g| ≤ c_g(p) ≤ O*_g + β|O*_g|, within its limits: one interval of
-outputs, or several where the cost is not monotone. A generator whose O* is 0 has no band.
+outputs, or several where the cost is not monotone. A generator that costs nothing at any output is
+free within its limits; one that was off, at a cost of 0, stays off.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,13 @@ from gridveil.network.costs import Costs
 from gridveil.network.network import Network
 
 _ROUNDING = 1e-9
-"""How far, relative to |O*|, a cost may miss its band: O* itself comes from a solver."""
+"""How far a cost may miss its band, relative to |O*_g|: O* itself comes from a solver."""
+_FLOOR = 1e-12
+"""The same relative to Σ|O*|, for a generator whose own cost is 0 or next to it."""
+_NOTHING = 1e-9
+"""A cost, in $/h, that is as good as 0."""
+_TINY = 1e-15
+"""Share of a cost below which one of its terms is nothing but rounding."""
 
 
 @dataclass(frozen=True)
@@ -42,24 +49,24 @@ class Band:
 def cost_bands(network: Network, costs: FloatArray, beta: float) -> tuple[Band, ...]:
     """Return the band of every generator, or refuse by name those that have none."""
     gens = network.generators
-    bands, empty = [], []
-    for g in range(len(gens)):
-        low, high = float(gens.p_min[g]), float(gens.p_max[g])
-        intervals: tuple[tuple[float, float], ...] = ((low, high),)
-        if costs[g] != 0:
-            width = (beta + _ROUNDING) * abs(costs[g])
-            limits = (costs[g] - width, costs[g] + width)
-            intervals = _intervals(gens.costs, g, limits, (low, high))
-        if not intervals:
-            empty.append(g)
-        bands.append(Band(intervals or ((low, high),)))
+    widths = (beta + _ROUNDING) * np.abs(costs) + _FLOOR * np.abs(costs).sum() + _NOTHING
+    found = [
+        _intervals(
+            gens.costs,
+            g,
+            (float(costs[g] - widths[g]), float(costs[g] + widths[g])),
+            (float(gens.p_min[g]), float(gens.p_max[g])),
+        )
+        for g in range(len(gens))
+    ]
+    empty = [g for g, intervals in enumerate(found) if not intervals]
     if empty:
         others = f" (and {len(empty) - 1} more)" if len(empty) > 1 else ""
         raise GridveilError(
             f"{network.generator_name(empty[0])}{others}: no output within its limits costs within "
             f"{beta:g} of its public cost of {costs[empty[0]]:g} $/h; check the costs or raise beta"
         )
-    return tuple(bands)
+    return tuple(map(Band, found))
 
 
 def _intervals(
@@ -67,8 +74,9 @@ def _intervals(
 ) -> tuple[tuple[float, float], ...]:
     """Return where a cost lies within limits: cut at every crossing, keep the pieces inside."""
     low, high = outputs
+    size = max((abs(p) for p in outputs if np.isfinite(p) and p != 0), default=1.0)
     crossings = [
-        p for limit in limits for p in _crossings(costs, generator, limit) if low < p < high
+        p for limit in limits for p in _crossings(costs, generator, limit, size) if low < p < high
     ]
     cuts = np.array(sorted({low, high, *crossings}))
 
@@ -87,17 +95,18 @@ def _intervals(
     return tuple(merged)
 
 
-def _crossings(costs: Costs, generator: int, value: float) -> list[float]:
-    """Return the outputs at which a generator's cost equals a value."""
+def _crossings(costs: Costs, generator: int, value: float, size: float) -> list[float]:
+    """Return the outputs, of about a size, at which a generator's cost equals a value."""
     own = costs.segment_generator == generator
     if own.any():
         slope, intercept = costs.segment_slope[own], costs.segment_intercept[own]
         steep = slope != 0
         return [float(p) for p in (value - intercept[steep]) / slope[steep]]
-    polynomial = costs.coefficients[generator].copy()
-    polynomial[0] -= value
-    roots = np.roots(polynomial[::-1])
-    return [float(root.real) for root in roots if abs(root.imag) <= 1e-9 * (1 + abs(root.real))]
+    scaled = costs.coefficients[generator] * size ** np.arange(costs.coefficients.shape[1])
+    scaled[0] -= value
+    scaled[np.abs(scaled) < _TINY * np.abs(scaled).max()] = 0.0
+    roots = np.roots(scaled[::-1])
+    return [float(r.real) * size for r in roots if abs(r.imag) <= 1e-9 * (1 + abs(r.real))]
 
 
 def _cost(costs: Costs, generator: int, p: float) -> float:

@@ -2,81 +2,155 @@
 
 Any dispatch within the band bounds the optimal cost C from above, so only "too cheap" can happen.
 C is a function of the loads whose gradient is the locational prices. P_RBL is therefore solved with
-a cut, C_k + prices_k·(S − S_k) ≥ (1 − β) O*, taken at the last loads S_k, until the optimal cost of
-the loads found is high enough. Where the whole cut cannot be kept, the solve comes as near to it as
-it can, and the next cut starts from there. Once the cost is high enough, the cut is renewed at those
-loads, where it cuts off less, as long as the displacement falls noticeably.
+cuts, C_k + prices_k·(S − S_k) ≥ (1 − β) O*, each taken at the last loads S_k, until the optimal
+cost of the loads found is high enough. Where a cut cannot be kept, the solve comes as near to it as
+it can, and the next cut starts from there.
 
-Only the last cut is kept: C is nearly convex, so each cut alone is enough, and all of them together
-would cut off loads for no reason.
+Of earlier cuts, those are kept that promise too much at the new loads: C bends down there, and they
+still say something true. Where C bends up, as it mostly does, the newest cut alone is enough, and
+the others would cut off loads for no reason.
+
+Once the cost is high enough, the cut is renewed at those loads, where it cuts off less, as long as
+the displacement falls noticeably.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from gridveil.arrays import FloatArray
+from gridveil.fidelity.bands import Band
 from gridveil.fidelity.central import Attempt, Cut, bands_of, nearest_loads
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status
 
-_ROUNDS = 20
+_SEARCHES = 30
+"""Rounds in search of loads whose optimal cost is high enough."""
+_IMPROVEMENTS = 8
+"""Rounds in which their displacement may then fall."""
 _MARGIN = 1e-3
 """The share of β kept in reserve, so that rounding cannot take a cost out of its band."""
 _WORTHWHILE = 0.01
-"""The relative fall in displacement for which a cut is renewed."""
+"""The relative fall in displacement that is worth another round."""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Loads with a dispatch in the bands, and their optimal cost."""
+
+    attempt: Attempt
+    opf: OPFResult
+
+    @property
+    def loads(self) -> FloatArray:
+        return np.stack([self.attempt.p, self.attempt.q], axis=1)
+
+
+@dataclass
+class _Search:
+    """The problem, and what has been spent on it."""
+
+    network: Network
+    noisy: FloatArray
+    bands: tuple[Band, ...]
+    total_band: tuple[float, float] | None
+    least: float
+    most: float
+    solves: int = 0
+    iterations: int = 0
+
+    def nearest(
+        self, target: FloatArray, cuts: Sequence[Cut] = (), start: Attempt | None = None
+    ) -> Attempt:
+        attempt, solves, iterations = nearest_loads(
+            self.network, target, self.bands, self.total_band, cuts, start
+        )
+        self.solves, self.iterations = self.solves + solves, self.iterations + iterations
+        return attempt
+
+    def priced(self, attempt: Attempt) -> _Candidate | None:
+        """Return the loads with their optimal cost, if both could be found."""
+        if not attempt.status.solved:
+            return None
+        opf = solve_acopf(self.network.with_loads(attempt.p, attempt.q))
+        self.solves, self.iterations = self.solves + 1, self.iterations + opf.iterations
+        return _Candidate(attempt, opf) if opf.status.solved else None
+
+    def keeps(self, candidate: _Candidate) -> bool:
+        return self.least <= candidate.opf.cost <= self.most
+
+    def moved(self, attempt: Attempt) -> float:
+        return float(np.linalg.norm(np.stack([attempt.p, attempt.q], axis=1) - self.noisy))
+
+    def cut(self, candidate: _Candidate) -> Cut:
+        opf, attempt = candidate.opf, candidate.attempt
+        active, reactive = (
+            price[self.network.loads.bus] * self.network.base_mva
+            for price in (opf.active_price, opf.reactive_price)
+        )
+        at = float(active @ attempt.p + reactive @ attempt.q)
+        return Cut(active, reactive, self.least - opf.cost + at)
+
+    def first(self, attempt: Attempt) -> _Candidate | None:
+        """Cut until the optimal cost is high enough."""
+        cuts: list[Cut] = []
+        for _ in range(_SEARCHES):
+            candidate = self.priced(attempt)
+            if candidate is None or self.keeps(candidate):
+                return candidate
+            cost = candidate.opf.cost
+            cuts = [c for c in cuts if self.least + c.excess(attempt.p, attempt.q) >= cost]
+            cuts.append(self.cut(candidate))
+            attempt = self.nearest(self.noisy, cuts, attempt)
+        return None
+
+    def improved(self, best: _Candidate, enough: float) -> _Candidate:
+        """Renew the cut at the best loads, and step back halfway where it promised too much."""
+        target = self.noisy
+        for _ in range(_IMPROVEMENTS):
+            before = self.moved(best.attempt)
+            if before <= enough:
+                break
+            attempt = self.nearest(target, [self.cut(best)], best.attempt)
+            candidate = self.priced(attempt)
+            if candidate is None:
+                break
+            if self.keeps(candidate) and self.moved(attempt) < before:
+                best, target = candidate, self.noisy
+                if self.moved(attempt) > (1 - _WORTHWHILE) * before:
+                    break
+            else:
+                target = (best.loads + candidate.loads) / 2
+        return best
 
 
 def solve_bilevel(
     network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: str
 ) -> Found:
     """Solve P_BL for noisy loads of shape (loads, 2)."""
-    total = float(costs.sum())
-    inner = beta * (1 - _MARGIN)
-    least, most = total - inner * abs(total), total + beta * abs(total)
+    total, inner = float(costs.sum()), beta * (1 - _MARGIN)
     bands, total_band = bands_of(network, costs, inner, band)
-    attempt, solves, iterations = nearest_loads(network, noisy, bands, total_band)
-    relaxed = _moved(attempt, noisy)
-    best: tuple[Attempt, OPFResult] | None = None
-    for _ in range(_ROUNDS):
-        if not attempt.status.solved:
-            break
-        opf = solve_acopf(network.with_loads(attempt.p, attempt.q))
-        solves, iterations = solves + 1, iterations + opf.iterations
-        if not opf.status.solved:
-            break
-        if least <= opf.cost <= most:
-            before = np.inf if best is None else _moved(best[0], noisy)
-            now = _moved(attempt, noisy)
-            best = (attempt, opf) if now < before else best
-            if now > (1 - _WORTHWHILE) * before or now <= (1 + _WORTHWHILE) * relaxed:
-                break
-        cut = _cut(network, opf, least)
-        attempt, more, steps = nearest_loads(network, noisy, bands, total_band, cut, attempt)
-        solves, iterations = solves + more, iterations + steps
-    if best is None:
-        status = Status.ITERATION_LIMIT if attempt.status.solved else attempt.status
-        return Found(status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
-    found, opf = best
+    least, most = total - inner * abs(total), total + beta * abs(total)
+    search = _Search(network, noisy, bands, total_band, least, most)
+    relaxed = search.nearest(noisy)
+    first = search.first(relaxed)
+    if first is None or not search.keeps(first):
+        status = Status.ITERATION_LIMIT if relaxed.status.solved else relaxed.status
+        p, q, point = relaxed.p, relaxed.q, relaxed.point
+        return Found(status, p, q, point, bands, search.solves, search.iterations)
+    distance = search.moved(relaxed)
+    best = search.improved(first, distance * (1 + _WORTHWHILE))
     return Found(
-        status=found.status,
-        p=found.p,
-        q=found.q,
-        point=found.point,
+        status=best.attempt.status,
+        p=best.attempt.p,
+        q=best.attempt.q,
+        point=best.attempt.point,
         bands=bands,
-        solves=solves,
-        iterations=iterations,
-        opf=opf,
-        extra_displacement=_moved(found, noisy) - relaxed,
+        solves=search.solves,
+        iterations=search.iterations,
+        opf=best.opf,
+        extra_displacement=search.moved(best.attempt) - distance,
     )
-
-
-def _cut(network: Network, opf: OPFResult, least: float) -> Cut:
-    loads, mva = opf.network.loads, network.base_mva
-    active, reactive = (price[loads.bus] * mva for price in (opf.active_price, opf.reactive_price))
-    at = float(active @ loads.p + reactive @ loads.q)
-    return Cut(active, reactive, least - opf.cost + at)
-
-
-def _moved(attempt: Attempt, noisy: FloatArray) -> float:
-    return float(np.linalg.norm(np.stack([attempt.p, attempt.q], axis=1) - noisy))

@@ -21,7 +21,6 @@ from gridveil.opf.nlp import NetworkProgram, ProgramBuilder
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.status import Status, status_of
 
-
 _CUT_PRICE = 1e3
 """Cost of missing a cut by 1 p.u. of the dearest load: more than any displacement saves."""
 
@@ -33,6 +32,10 @@ class Cut:
     active: FloatArray
     reactive: FloatArray
     least: float
+
+    def excess(self, p: FloatArray, q: FloatArray) -> float:
+        """Return how far loads are inside it; below 0 if outside."""
+        return float(self.active @ p + self.reactive @ q) - self.least
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def nearest_loads(
     noisy: FloatArray,
     bands: Sequence[Band],
     total: tuple[float, float] | None,
-    cut: Cut | None = None,
+    cuts: Sequence[Cut] = (),
     start: Attempt | None = None,
 ) -> tuple[Attempt, int, int]:
     """Solve P_RBL; return the attempt, and how many solves and iterations it took.
@@ -90,7 +93,7 @@ def nearest_loads(
     limits = np.array([band.hull for band in bands])
     solves = iterations = 0
     while True:
-        attempt = _solve(network, noisy, limits, total, cut, start)
+        attempt = _solve(network, noisy, limits, total, cuts, start)
         solves, iterations = solves + 1, iterations + attempt.iterations
         between = [
             g
@@ -109,7 +112,7 @@ def _solve(
     noisy: FloatArray,
     limits: FloatArray,
     total: tuple[float, float] | None,
-    cut: Cut | None,
+    cuts: Sequence[Cut],
     start: Attempt | None,
 ) -> Attempt:
     gens, none = network.generators, np.zeros(len(network.buses))
@@ -120,7 +123,7 @@ def _solve(
     if total is not None:
         row = builder.add_rows(np.array([total[0]]), np.array([total[1]]))
         builder.set_curves(np.repeat(row, len(gens)), builder.p, gens.costs.coefficients)
-    if cut is not None:
+    for cut in cuts:
         _add_cut(builder, cut, p_load, q_load)
     program = builder.build()
     x = _start(network, builder, program, limits, start)

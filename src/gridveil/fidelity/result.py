@@ -11,6 +11,9 @@ from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import OperatingPoint, Violations, violations
 from gridveil.opf.status import Status
 
+_NEGLIGIBLE = 1e-6
+"""Share of all costs below which a generator's relative gap says nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Restored(ArrayRecord):
@@ -125,6 +128,8 @@ def relative_gap(value: float, reference: float) -> float:
 
 
 def _worst_gap(values: FloatArray, references: FloatArray) -> float:
-    banded = references != 0
-    gaps = np.abs(values[banded] - references[banded]) / np.abs(references[banded])
+    """Return the largest relative gap of generators with more than a millionth of all costs."""
+    sizes = np.abs(references)
+    counted = sizes > _NEGLIGIBLE * sizes.sum()
+    gaps = np.abs(values[counted] - references[counted]) / sizes[counted]
     return float(gaps.max(initial=0.0))

@@ -83,6 +83,14 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
     return PublicBounds(table[:, [0, 2]], table[:, [1, 3]], str(path))
 
 
+def simulation_bounds(network: Network) -> PublicBounds:
+    """Return bounds taken from the loads themselves, alike for all: for simulation only."""
+    loads = np.stack([network.loads.p, network.loads.q], axis=1)
+    lower = np.minimum(loads.min(axis=0, keepdims=True), 0.0)
+    upper = loads.max(axis=0, keepdims=True)
+    return PublicBounds(lower, np.maximum(upper, lower + 1e-3), "the loads: simulation only")
+
+
 def _ceiling(value: Fraction) -> int:
     return -((-value.numerator) // value.denominator)
 

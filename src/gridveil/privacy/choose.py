@@ -19,6 +19,13 @@ class MechanismName(StrEnum):
     PIECEWISE = "piecewise"
 
 
+class Calibrations(StrEnum):
+    """The two calibrations of the piecewise mechanism."""
+
+    PAPER = "paper"
+    SOUND = "sound"
+
+
 def make_mechanism(
     name: str,
     epsilon: Number,
