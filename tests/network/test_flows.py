@@ -1,14 +1,23 @@
 """The real flow equations against complex arithmetic on the bus admittance matrix."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO, line_flows
+from gridveil.network.flows import P_FROM, P_TO, flow_coefficients
 from gridveil.network.network import Lines
+from gridveil.opf.nlp import Physics
+from tests.cases import TINY, bus, line
 
 BUSES = 5
+BARE = TINY.with_(
+    bus=[bus(1, 3), *(bus(n, 1) for n in (2, 3, 4, 7))],
+    branch=[line(1, n) for n in (2, 3, 4, 7)],
+).network()
+"""A network of five buses, whose lines and shunts the tests replace."""
 
 
 def floats(low: float, high: float) -> st.SearchStrategy[float]:
@@ -65,23 +74,24 @@ shunts = arrays(float, (2, BUSES), elements=floats(-1.0, 1.0))
 @given(lines(), voltages, angles, shunts)
 @settings(max_examples=500)
 def test_flows_out_of_each_bus_equal_the_admittance_matrix(lines, v, theta, shunt):
-    flows = line_flows(lines, v, theta)
-    power = (shunt[0] - 1j * shunt[1]) * v**2
-    np.add.at(power, lines.from_bus, flows[P_FROM] + 1j * flows[Q_FROM])
-    np.add.at(power, lines.to_bus, flows[P_TO] + 1j * flows[Q_TO])
-
+    buses = replace(BARE.buses, shunt_g=shunt[0], shunt_b=shunt[1])
+    balance = Physics(replace(BARE, buses=buses, lines=lines)).values(np.concatenate([theta, v]))
     voltage = v * np.exp(1j * theta)
     expected = voltage * np.conj(admittance_matrix(lines, shunt[0] + 1j * shunt[1]) @ voltage)
-    assert np.abs(power - expected).max() <= 1e-12
+    assert np.abs(balance[:BUSES] - expected.real).max() <= 1e-12
+    assert np.abs(balance[BUSES:] - expected.imag).max() <= 1e-12
 
 
 @given(lines(), voltages, angles)
 @settings(max_examples=200)
 def test_a_line_loses_what_its_resistances_take(lines, v, theta):
-    """The flows into both ends add up to the losses in the series impedance alone."""
-    flows = line_flows(lines, v, theta)
-    ratio = lines.tap * np.exp(1j * lines.shift)
+    """The active flows into both ends add up to the losses in the series impedance alone."""
+    c, f, t = flow_coefficients(lines), lines.from_bus, lines.to_bus
+    delta = theta[f] - theta[t]
+    wave = c.cosine * np.cos(delta) + c.sine * np.sin(delta)
+    p_from = c.square[P_FROM] * v[f] ** 2 + v[f] * v[t] * wave[P_FROM]
+    p_to = c.square[P_TO] * v[t] ** 2 + v[f] * v[t] * wave[P_TO]
     voltage = v * np.exp(1j * theta)
-    drop = voltage[lines.from_bus] / ratio - voltage[lines.to_bus]
+    drop = voltage[f] / (lines.tap * np.exp(1j * lines.shift)) - voltage[t]
     losses = np.abs(drop * lines.y) ** 2 * lines.r
-    assert np.abs(flows[P_FROM] + flows[P_TO] - losses).max() <= 1e-12
+    assert np.abs(p_from + p_to - losses).max() <= 1e-12

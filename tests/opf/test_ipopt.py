@@ -44,23 +44,15 @@ class Hock71:
         ]
 
 
-START = ipopt.Start(np.array([1.0, 5.0, 5.0, 1.0]))
+START = np.array([1.0, 5.0, 5.0, 1.0])
 
 
 def test_the_published_solution_is_found():
-    solution = ipopt.minimise(Hock71(), START, ipopt.OPTIONS)
+    solution = ipopt.minimise(Hock71(), START)
     assert solution.converged
     assert solution.objective == pytest.approx(17.0140173, abs=1e-6)
     assert solution.x == pytest.approx([1.0, 4.7429994, 3.8211503, 1.3794082], abs=1e-6)
     assert solution.g_multipliers == pytest.approx([-0.5522937, 0.1614686], abs=1e-6)
-
-
-def test_a_warm_start_needs_fewer_iterations():
-    cold = ipopt.minimise(Hock71(), START, ipopt.OPTIONS)
-    options = {**ipopt.OPTIONS, "warm_start_init_point": "yes", "mu_init": 1e-8}
-    warm = ipopt.minimise(Hock71(), cold.restart(), options)
-    assert warm.converged
-    assert warm.iterations < cold.iterations
 
 
 def test_iterations_can_be_watched_and_stopped():
@@ -70,7 +62,7 @@ def test_iterations_can_be_watched_and_stopped():
         seen.append(iteration.number)
         return iteration.number < 3
 
-    solution = ipopt.minimise(Hock71(), START, ipopt.OPTIONS, watch)
+    solution = ipopt.minimise(Hock71(), START, watch=watch)
     assert seen == [0, 1, 2, 3]
     assert not solution.converged
 
@@ -83,7 +75,7 @@ def test_an_exception_in_a_callback_comes_out(monkeypatch, method, error):
 
     monkeypatch.setattr(Hock71, method, fail)
     with pytest.raises(error):
-        ipopt.minimise(Hock71(), START, ipopt.OPTIONS)
+        ipopt.minimise(Hock71(), START)
 
 
 def test_an_unknown_option_is_refused_by_name():

@@ -128,7 +128,7 @@ def _solve(
     program = builder.build()
     x = _start(network, builder, program, limits, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
-    solution = ipopt.minimise(program, ipopt.Start(x), ipopt.OPTIONS)
+    solution = ipopt.minimise(program, x)
     p, q, point = solution.x[p_load], solution.x[q_load], builder.point(solution.x)
     broken = violations(network.with_loads(p, q), point).largest
     status = status_of(solution.code, broken, FEASIBILITY_TOLERANCE)

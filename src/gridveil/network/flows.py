@@ -35,12 +35,3 @@ def flow_coefficients(lines: Lines) -> FlowCoefficients:
         cosine=np.stack([ft.real, -ft.imag, tf.real, -tf.imag]),
         sine=np.stack([ft.imag, ft.real, -tf.imag, -tf.real]),
     )
-
-
-def line_flows(lines: Lines, v: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return the flows into every line in p.u., shape (4, lines), from bus voltages v∠θ."""
-    c = flow_coefficients(lines)
-    v_from, v_to = v[lines.from_bus], v[lines.to_bus]
-    delta = theta[lines.from_bus] - theta[lines.to_bus]
-    own = np.stack([v_from, v_from, v_to, v_to])
-    return c.square * own**2 + v_from * v_to * (c.cosine * np.cos(delta) + c.sine * np.sin(delta))

@@ -64,17 +64,17 @@ def solve_acopf(network: Network, *, watch: ipopt.Watch | None = None) -> OPFRes
     started = time.perf_counter()
     builder = _model(network)
     program = builder.build()
-    start = ipopt.Start(builder.start(program, _flat(network)))
+    start = builder.start(program, _flat(network))
     built = time.perf_counter()
-    solution = ipopt.minimise(program, start, ipopt.OPTIONS, watch)
+    solution = ipopt.minimise(program, start, watch=watch)
     iterations, diagnosis = solution.iterations, None
     point, status = _judge(network, builder, solution)
     if not status.solved and status is not Status.STOPPED:
         diagnosis = diagnose(network, point, watch)
         iterations += diagnosis.iterations
         if diagnosis.feasible:
-            start = ipopt.Start(builder.start(program, diagnosis.point))
-            solution = ipopt.minimise(program, start, ipopt.OPTIONS, watch)
+            start = builder.start(program, diagnosis.point)
+            solution = ipopt.minimise(program, start, watch=watch)
             iterations += solution.iterations
             point, status = _judge(network, builder, solution)
             diagnosis = None

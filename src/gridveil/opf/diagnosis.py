@@ -105,8 +105,7 @@ def diagnose(
     for sign in (1.0, -1.0):
         _add_slack(builder, builder.angle, sign, _LINE_PRICE * np.abs(lines.y))
     program = builder.build()
-    begin = ipopt.Start(builder.start(program, start))
-    solution = ipopt.minimise(program, begin, ipopt.OPTIONS, watch)
+    solution = ipopt.minimise(program, builder.start(program, start), watch=watch)
     found = builder.point(solution.x)
     return Diagnosis(
         point=found,

@@ -2,7 +2,7 @@
 
 CasADi itself is not imported: its symbolic build is slower than the solve on large networks, and
 our derivatives are closed formulas over arrays. The binding is the whole of Ipopt's C interface
-that we need: create, set options, solve with a warm start, watch the iterations.
+that we need: create, set options, solve, watch the iterations.
 """
 
 import ctypes
@@ -88,16 +88,6 @@ class Problem(Protocol):
 
 
 @dataclass(frozen=True)
-class Start:
-    """Where to start: a point and, for a warm start, the multipliers of an earlier solution."""
-
-    x: FloatArray
-    g_multipliers: FloatArray | None = None
-    x_min_multipliers: FloatArray | None = None
-    x_max_multipliers: FloatArray | None = None
-
-
-@dataclass(frozen=True)
 class Iteration:
     """One line of Ipopt's log."""
 
@@ -117,18 +107,12 @@ class Solution:
     x: FloatArray
     objective: float
     g_multipliers: FloatArray
-    x_min_multipliers: FloatArray
-    x_max_multipliers: FloatArray
     iterations: int
 
     @property
     def converged(self) -> bool:
         """Whether Ipopt says it is a local optimum, if only to its acceptable tolerance."""
         return self.code in (0, 1)
-
-    def restart(self) -> Start:
-        """Return a warm start from this solution."""
-        return Start(self.x, self.g_multipliers, self.x_min_multipliers, self.x_max_multipliers)
 
 
 Watch = Callable[[Iteration], bool]
@@ -148,7 +132,7 @@ OPTIONS: Options = {
 
 
 def minimise(
-    problem: Problem, start: Start, options: Options, watch: Watch | None = None
+    problem: Problem, start: FloatArray, options: Options = OPTIONS, watch: Watch | None = None
 ) -> Solution:
     """Solve `problem` from `start`. An exception in a callback stops Ipopt and is raised here."""
     return _Session(problem, watch).solve(start, options)
@@ -164,7 +148,7 @@ class _Session:
     iterations: int = 0
     _keep: list[Any] = field(default_factory=list)
 
-    def solve(self, start: Start, options: Options) -> Solution:
+    def solve(self, start: FloatArray, options: Options) -> Solution:
         library, problem = _library(), self.problem
         n, m = len(problem.x_min), len(problem.g_min)
         jacobian, hessian = (
@@ -185,25 +169,16 @@ class _Session:
         try:
             _set_options(library, handle, options)
             library.SetIntermediateCallback(handle, self._intermediate())
-            x = np.array(start.x, dtype=float)
-            multipliers = [
-                np.zeros(size) if given is None else np.array(given, dtype=float)
-                for size, given in (
-                    (m, start.g_multipliers),
-                    (n, start.x_min_multipliers),
-                    (n, start.x_max_multipliers),
-                )
-            ]
+            x, multipliers = np.array(start, dtype=float), np.zeros(m)
             value = c_double()
             code = library.IpoptSolve(
-                handle, _address(x), None, byref(value), *map(_address, multipliers), None
+                handle, _address(x), None, byref(value), _address(multipliers), None, None, None
             )
         finally:
             library.FreeIpoptProblem(handle)
         if self.raised is not None:
             raise self.raised
-        of_g, of_x_min, of_x_max = multipliers
-        return Solution(int(code), x, value.value, of_g, of_x_min, of_x_max, self.iterations)
+        return Solution(int(code), x, value.value, multipliers, self.iterations)
 
     def _guard(self, work: Callable[[], bool | None]) -> bool:
         """Run a callback's work; an exception must not cross the C frames of Ipopt."""

@@ -18,7 +18,7 @@ from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.grid import to_grid
-from gridveil.privacy.mechanism import Mechanism
+from gridveil.privacy.mechanism import AuditableMechanism
 
 CONFIDENCE = 0.99
 POWER = 0.9
@@ -91,7 +91,7 @@ def far_pairs(bounds: PublicBounds) -> tuple[Pair, ...]:
 
 
 def audit(
-    mechanism: Mechanism,
+    mechanism: AuditableMechanism,
     epsilon: float,
     pairs: Sequence[Pair],
     trials: int,
@@ -114,7 +114,12 @@ def audit(
 
 
 def _play(
-    mechanism: Mechanism, claimed: float, one: IntArray, other: IntArray, trials: int, doubt: float
+    mechanism: AuditableMechanism,
+    claimed: float,
+    one: IntArray,
+    other: IntArray,
+    trials: int,
+    doubt: float,
 ) -> tuple[int, int, float]:
     """Return hits, guesses and the bound on ε of the better of two players, who share the doubt.
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number
-from gridveil.privacy.mechanism import Mechanism
+from gridveil.privacy.mechanism import AuditableMechanism
 from gridveil.privacy.piecewise import PaperOrSound, Piecewise
 from gridveil.privacy.polar_laplace import PolarLaplace
 from gridveil.privacy.product_laplace import ProductLaplace
@@ -34,7 +34,7 @@ def make_mechanism(
     calibration: PaperOrSound = "sound",
     bounds: PublicBounds | None = None,
     step: Number | None = None,
-) -> Mechanism:
+) -> AuditableMechanism:
     """Make a mechanism from its name, ε, and α in p.u.; the piecewise one needs public bounds."""
     if name == MechanismName.POLAR_LAPLACE:
         return PolarLaplace.of(epsilon, alpha, step)

@@ -30,14 +30,18 @@ class Mechanism(Protocol):
         """Return values for simulation studies, in p.u.: fast, seeded and NOT private."""
         ...
 
-    def loss(self, output: IntArray, one: IntArray, other: IntArray) -> FloatArray:
-        """Return ln P(output | one) − ln P(output | other), as its proof has it."""
-        ...
-
     def guarantee(self) -> Guarantee:
         """Return what it promises."""
         ...
 
     def specification(self) -> dict[str, str]:
         """Return every parameter, so that two mechanisms with the same one are the same."""
+        ...
+
+
+class AuditableMechanism(Mechanism, Protocol):
+    """A mechanism whose privacy loss is known output by output."""
+
+    def loss(self, output: IntArray, one: IntArray, other: IntArray) -> FloatArray:
+        """Return ln P(output | one) − ln P(output | other), as its proof has it."""
         ...
