@@ -46,15 +46,22 @@ class Band:
         return min(p - low, high - p)
 
 
-def cost_bands(network: Network, costs: FloatArray, beta: float) -> tuple[Band, ...]:
-    """Return the band of every generator, or refuse by name those that have none."""
+def cost_bands(
+    network: Network, costs: FloatArray, beta: float, raised: float = 0.0
+) -> tuple[Band, ...]:
+    """Return the band of every generator, or refuse by name those that have none.
+
+    `raised` moves the lower ends of the bands up by so much, relative to |O*_g|.
+    """
     gens = network.generators
-    widths = (beta + _ROUNDING) * np.abs(costs) + _FLOOR * np.abs(costs).sum() + _NOTHING
+    rounding = _ROUNDING * np.abs(costs) + _FLOOR * np.abs(costs).sum() + _NOTHING
+    lowest = costs - (beta - raised) * np.abs(costs) - rounding
+    highest = costs + beta * np.abs(costs) + rounding
     found = [
         _intervals(
             gens.costs,
             g,
-            (float(costs[g] - widths[g]), float(costs[g] + widths[g])),
+            (float(lowest[g]), float(highest[g])),
             (float(gens.p_min[g]), float(gens.p_max[g])),
         )
         for g in range(len(gens))

@@ -10,6 +10,11 @@ Of earlier cuts, those are kept that promise too much at the new loads: C bends 
 still say something true. Where C bends up, as it mostly does, the newest cut alone is enough, and
 the others would cut off loads for no reason.
 
+Where loads stand at the edge of what the network can do, prices jump and cuts from the noisy loads
+run back and forth. After a few rounds the search therefore goes on in steps: the loads closest to
+the *last* ones that keep the newest cut, with the lower ends of the bands raised by what the cost
+still lacks, since a dearer dispatch mostly has a dearer optimum.
+
 Once the cost is high enough, the cut is renewed at those loads, where it cuts off less, as long as
 the displacement falls noticeably.
 """
@@ -27,8 +32,12 @@ from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status
 
-_SEARCHES = 30
-"""Rounds in search of loads whose optimal cost is high enough."""
+_SEARCHES = 100
+"""Rounds in search of loads whose optimal cost is high enough; a handful is usual."""
+_PATIENCE = 14
+"""Rounds that start from the noisy loads, before the search goes on step by step."""
+_OVERSHOOT = 0.2
+"""How much more than what is lacking a step asks for."""
 _IMPROVEMENTS = 8
 """Rounds in which their displacement may then fall."""
 _MARGIN = 1e-3
@@ -55,18 +64,42 @@ class _Search:
 
     network: Network
     noisy: FloatArray
-    bands: tuple[Band, ...]
-    total_band: tuple[float, float] | None
-    least: float
-    most: float
+    costs: FloatArray
+    beta: float
+    band: str
+    raised: float = 0.0
     solves: int = 0
     iterations: int = 0
+
+    @property
+    def least(self) -> float:
+        return self._total - self._inner * abs(self._total)
+
+    @property
+    def most(self) -> float:
+        return self._total + self.beta * abs(self._total)
+
+    @property
+    def _total(self) -> float:
+        return float(self.costs.sum())
+
+    @property
+    def _inner(self) -> float:
+        return self.beta * (1 - _MARGIN)
+
+    def bands(self) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
+        return bands_of(self.network, self.costs, self._inner, self.band, self.raised)
+
+    def raise_bands(self, cost: float) -> None:
+        """Raise the lower ends of the bands by what an optimal cost lacks, up to O* itself."""
+        lacking = (self.least - cost) / abs(self._total) if self._total else 0.0
+        self.raised = min(self.raised + lacking, self._inner)
 
     def nearest(
         self, target: FloatArray, cuts: Sequence[Cut] = (), start: Attempt | None = None
     ) -> Attempt:
         attempt, solves, iterations = nearest_loads(
-            self.network, target, self.bands, self.total_band, cuts, start
+            self.network, target, *self.bands(), cuts, start
         )
         self.solves, self.iterations = self.solves + solves, self.iterations + iterations
         return attempt
@@ -85,26 +118,39 @@ class _Search:
     def moved(self, attempt: Attempt) -> float:
         return float(np.linalg.norm(np.stack([attempt.p, attempt.q], axis=1) - self.noisy))
 
-    def cut(self, candidate: _Candidate) -> Cut:
+    def cut(self, candidate: _Candidate, overshoot: float = 0.0) -> Cut:
+        """Return the half-space where prices promise the least cost, or somewhat more."""
         opf, attempt = candidate.opf, candidate.attempt
+        wanted = self.least + overshoot * (self.least - opf.cost)
         active, reactive = (
             price[self.network.loads.bus] * self.network.base_mva
             for price in (opf.active_price, opf.reactive_price)
         )
         at = float(active @ attempt.p + reactive @ attempt.q)
-        return Cut(active, reactive, self.least - opf.cost + at)
+        return Cut(active, reactive, wanted - opf.cost + at)
 
     def first(self, attempt: Attempt) -> _Candidate | None:
-        """Cut until the optimal cost is high enough."""
+        """Cut until the optimal cost is high enough: from the noisy loads, then step by step."""
         cuts: list[Cut] = []
-        for _ in range(_SEARCHES):
+        dearest: _Candidate | None = None
+        for tried in range(_SEARCHES):
             candidate = self.priced(attempt)
             if candidate is None or self.keeps(candidate):
                 return candidate
-            cost = candidate.opf.cost
-            cuts = [c for c in cuts if self.least + c.excess(attempt.p, attempt.q) >= cost]
-            cuts.append(self.cut(candidate))
-            attempt = self.nearest(self.noisy, cuts, attempt)
+            if dearest is None or candidate.opf.cost > dearest.opf.cost:
+                dearest = candidate
+            if tried < _PATIENCE:
+                cost = candidate.opf.cost
+                cuts = [c for c in cuts if self.least + c.excess(attempt.p, attempt.q) >= cost]
+                cuts.append(self.cut(candidate))
+                attempt = self.nearest(self.noisy, cuts, attempt)
+                continue
+            if tried == _PATIENCE:
+                candidate = dearest
+            self.raise_bands(candidate.opf.cost)
+            attempt = self.nearest(
+                candidate.loads, [self.cut(candidate, _OVERSHOOT)], candidate.attempt
+            )
         return None
 
     def improved(self, best: _Candidate, enough: float) -> _Candidate:
@@ -131,10 +177,8 @@ def solve_bilevel(
     network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: str
 ) -> Found:
     """Solve P_BL for noisy loads of shape (loads, 2)."""
-    total, inner = float(costs.sum()), beta * (1 - _MARGIN)
-    bands, total_band = bands_of(network, costs, inner, band)
-    least, most = total - inner * abs(total), total + beta * abs(total)
-    search = _Search(network, noisy, bands, total_band, least, most)
+    search = _Search(network, noisy, costs, beta, band)
+    bands, _ = search.bands()
     relaxed = search.nearest(noisy)
     first = search.first(relaxed)
     if first is None or not search.keeps(first):

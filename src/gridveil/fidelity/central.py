@@ -50,12 +50,15 @@ class Attempt:
 
 
 def bands_of(
-    network: Network, costs: FloatArray, beta: float, band: str
+    network: Network, costs: FloatArray, beta: float, band: str, raised: float = 0.0
 ) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
-    """Return the band of every generator and, if the sum is what counts, that of the total cost."""
+    """Return the band of every generator and, if the sum is what counts, that of the total cost.
+
+    `raised` moves the lower ends up by so much, relatively.
+    """
     gens = network.generators
     if band == "generator":
-        return cost_bands(network, costs, beta), None
+        return cost_bands(network, costs, beta, raised), None
     if len(gens.costs.segment_generator):
         raise GridveilError(
             "a band on the total cost is not supported with piecewise-linear costs; use the bands "
@@ -65,7 +68,7 @@ def bands_of(
         Band(((float(low), float(high)),)) for low, high in zip(gens.p_min, gens.p_max, strict=True)
     )
     total = float(costs.sum())
-    return wide, (total - beta * abs(total), total + beta * abs(total))
+    return wide, (total - (beta - raised) * abs(total), total + beta * abs(total))
 
 
 def solve_central(
