@@ -1,11 +1,11 @@
 """The fidelity phase on the paper's networks and on awkward ones."""
 
-import csv
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from benchmarks.baselines import nesta_costs
 from gridveil import (
     PolarLaplace,
     Status,
@@ -19,11 +19,6 @@ from gridveil.opf.operating_point import violations
 from tests.cases import NESTA, TINY, gen, needs_nesta, polynomial
 
 PGLIB = ["case5_pjm", "case14_ieee", "case39_epri", "case57_ieee", "case118_ieee"]
-NESTA_CASES = (
-    [row["case"] for row in csv.DictReader((NESTA / "BASELINE.csv").open())]
-    if NESTA.is_dir()
-    else []
-)
 
 
 def study(network, alpha, beta, method, seed=1, **options):
@@ -60,7 +55,7 @@ def test_pglib(name, method):
 
 
 @needs_nesta
-@pytest.mark.parametrize("name", NESTA_CASES)
+@pytest.mark.parametrize("name", nesta_costs(NESTA))
 def test_nesta(name):
     network = load_case(NESTA / f"{name}.m")
     for method in ("central", "bilevel"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
+from gridveil.polynomials import evaluate
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +25,7 @@ class Costs(ArrayRecord):
 
     def __call__(self, p: FloatArray) -> FloatArray:
         """Return the cost of each generator at the outputs `p`, in $/h."""
-        total = np.zeros(len(self.coefficients))
-        for column in self.coefficients.T[::-1]:
-            total = total * p + column
+        total = evaluate(self.coefficients.T, p)
         if len(self.segment_generator):
             lines = self.segment_slope * p[self.segment_generator] + self.segment_intercept
             curve = np.full(len(total), -np.inf)

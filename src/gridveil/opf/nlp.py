@@ -20,6 +20,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO, flow_coefficients
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
+from gridveil.polynomials import derivative, evaluate
 
 
 class Physics:
@@ -194,17 +195,17 @@ class NetworkProgram:
 
     def objective(self, x: FloatArray) -> float:
         """Return Σ c_j(x_j)."""
-        return float(_horner(self.costs, x).sum())
+        return float(evaluate(self.costs, x).sum())
 
     def gradient(self, x: FloatArray) -> FloatArray:
         """Return c_j'(x_j)."""
-        return _horner(_derivative(self.costs), x)
+        return evaluate(derivative(self.costs), x)
 
     def constraints(self, x: FloatArray) -> FloatArray:
         """Return N(θ, v) + A x + Σ h."""
         g = self._matrix @ x
         g[: self.physics.rows] += self.physics.values(x)
-        np.add.at(g, self.curves.row, _horner(self.curves.coefficients, x[self.curves.column]))
+        np.add.at(g, self.curves.row, evaluate(self.curves.coefficients, x[self.curves.column]))
         return np.asarray(g)
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
@@ -216,7 +217,7 @@ class NetworkProgram:
     def jacobian(self, x: FloatArray) -> FloatArray:
         """Return the Jacobian's entries."""
         curves = self.curves
-        slopes = _horner(_derivative(curves.coefficients), x[curves.column])
+        slopes = evaluate(derivative(curves.coefficients), x[curves.column])
         return np.concatenate([self.physics.jacobian(x), self.linear.data, slopes])
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
@@ -228,8 +229,8 @@ class NetworkProgram:
     def hessian(self, x: FloatArray, factor: float, multipliers: FloatArray) -> FloatArray:
         """Return the entries of the Hessian of factor·f + multipliers·g."""
         curves = self.curves
-        second = _horner(_derivative(_derivative(self.costs[:, self._curved])), x[self._curved])
-        bend = _horner(_derivative(_derivative(curves.coefficients)), x[curves.column])
+        second = evaluate(derivative(derivative(self.costs[:, self._curved])), x[self._curved])
+        bend = evaluate(derivative(derivative(curves.coefficients)), x[curves.column])
         return np.concatenate(
             [
                 self.physics.hessian(x, multipliers),
@@ -346,19 +347,6 @@ class ProgramBuilder:
         x = np.zeros(len(program.x_min))
         x[self.v], x[self.theta], x[self.p], x[self.q] = point.v, point.theta, point.p, point.q
         return np.clip(x, program.x_min, program.x_max)
-
-
-def _horner(coefficients: FloatArray, x: FloatArray) -> FloatArray:
-    total = np.zeros_like(x)
-    for row in coefficients[::-1]:
-        total = total * x + row
-    return total
-
-
-def _derivative(coefficients: FloatArray) -> FloatArray:
-    if len(coefficients) == 1:
-        return np.zeros_like(coefficients)
-    return coefficients[1:] * np.arange(1, len(coefficients))[:, None]
 
 
 def _flat(parts: list[Any]) -> Any:
