@@ -44,6 +44,7 @@ def test_scales_are_never_rounded_down(value):
         (1, -0.1, None, "alpha: -0.1 must be above 0"),
         (1, float("nan"), None, "alpha: nan is not a finite number"),
         (1, 0.1, 0, "grid step: 0 must be above 0"),
+        (1e-30, 0.1, None, "more than can be drawn; raise epsilon"),
         (1, 0.1, 0.01, "grid step: 0.01 is too coarse for alpha = 0.1; use at most 0.0001"),
     ],
 )

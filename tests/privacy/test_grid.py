@@ -1,9 +1,11 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gridveil.errors import GridveilError
 from gridveil.privacy.grid import from_grid, to_grid
 
 STEP = Fraction(1, 10_000)
@@ -32,3 +34,8 @@ def test_two_loads_alpha_apart_are_at_most_two_steps_more_apart_on_the_grid(load
 def test_grid_points_survive_a_trip(steps):
     values = from_grid(np.array([steps]), STEP)
     assert to_grid(values, STEP).tolist() == [steps]
+
+
+def test_a_step_too_fine_for_the_loads_is_refused():
+    with pytest.raises(GridveilError, match="too fine for loads of this size"):
+        to_grid(np.array([1.0]), Fraction(1, 10**300))

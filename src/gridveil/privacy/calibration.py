@@ -10,6 +10,9 @@ from gridveil.errors import GridveilError
 FINEST_STEPS = 1000
 """The grid must divide α into at least this many steps, so that rounding costs next to nothing."""
 
+WIDEST = 2**40
+"""The largest noise scale, in grid steps: its draws never come near the end of 64 bits."""
+
 Number = float | str | Fraction
 
 
@@ -60,7 +63,13 @@ class Calibration:
                 f"grid step: {step} is too coarse for alpha = {alpha}; "
                 f"use at most {float(a / FINEST_STEPS):g}"
             )
-        return cls(e, a, g)
+        calibration = cls(e, a, g)
+        if calibration.steps / e > WIDEST:
+            raise GridveilError(
+                f"epsilon = {epsilon} asks for noise of about {float(a / e):g} p.u. on a grid of "
+                f"{float(g):g} p.u., which is more than can be drawn; raise epsilon or the grid step"
+            )
+        return calibration
 
     def specification(self) -> dict[str, str]:
         """Return the parameters as exact text."""
