@@ -67,7 +67,7 @@ class Calibration:
         if calibration.steps / e > WIDEST:
             raise GridveilError(
                 f"epsilon = {epsilon} asks for noise of about {float(a / e):g} p.u. on a grid of "
-                f"{float(g):g} p.u., which is more than can be drawn; raise epsilon or the grid step"
+                f"{float(g):g} p.u., more than can be drawn; raise epsilon or the grid step"
             )
         return calibration
 
