@@ -203,3 +203,13 @@ def test_a_total_band_with_piecewise_linear_costs_is_refused():
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
     with pytest.raises(GridveilError, match="not supported with piecewise-linear costs"):
         restore(network, noisy, np.ones(2), 0.1, band="total")
+
+
+@pytest.mark.parametrize("method", ["central", "bilevel"])
+def test_generators_without_limits(method):
+    """A free generator of any output, and one whose reactive power has no limits."""
+    case = TINY.with_(gencost=[polynomial(0.0, 0.0), polynomial(10.0, 0.0)])
+    case = case.with_cell("gen", 0, 8, "Inf").with_cell("gen", 0, 9, "-Inf")
+    network = case.with_cell("gen", 1, 3, "Inf").with_cell("gen", 1, 4, "-Inf").network()
+    _, _, result = study(network, 0.05, 0.05, method)
+    check(result, 0.05)

@@ -65,3 +65,14 @@ def test_the_papers_piecewise_needs_an_explicit_yes(ledger):
     accepted = privatise(NETWORK, paper, ledger, "spring", accept_unsound=True)
     assert accepted.guarantee.epsilon == 20.0
     assert [account.spent for account in ledger.accounts()] == [20, 20], "its true cost is charged"
+
+
+def test_a_network_without_loads_has_nothing_to_protect(ledger):
+    empty = TINY.with_(bus=[[*row[:2], 0.0, 0.0, *row[4:]] for row in TINY.bus]).network()
+    for attempt in (
+        lambda: privatise(empty, MECHANISM, ledger, "spring"),
+        lambda: simulate_loads(empty, MECHANISM, seed=1),
+    ):
+        with pytest.raises(GridveilError, match="nothing to protect"):
+            attempt()
+    assert ledger.accounts() == []

@@ -91,8 +91,8 @@ def _intervals(
         cost = _cost(costs, generator, p)
         return bool(limits[0] <= cost <= limits[1])
 
-    pieces = [(float(a), float(b)) for a, b in pairwise(cuts) if inside((a + b) / 2)]
-    points = [(float(p), float(p)) for p in cuts if inside(p)]
+    pieces = [(float(a), float(b)) for a, b in pairwise(cuts) if inside(_between(a, b))]
+    points = [(float(p), float(p)) for p in cuts if np.isfinite(p) and inside(p)]
     merged: list[tuple[float, float]] = []
     for a, b in sorted(pieces + points):
         if merged and a <= merged[-1][1]:
@@ -100,6 +100,15 @@ def _intervals(
         else:
             merged.append((a, b))
     return tuple(merged)
+
+
+def _between(low: float, high: float) -> float:
+    """Return an output between two, of which any may be infinite."""
+    if np.isfinite(low) and np.isfinite(high):
+        return (low + high) / 2
+    if np.isfinite(high):
+        return high - 1 - abs(high)
+    return low + 1 + abs(low) if np.isfinite(low) else 0.0
 
 
 def _crossings(costs: Costs, generator: int, value: float, size: float) -> list[float]:

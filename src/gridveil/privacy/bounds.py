@@ -86,8 +86,8 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
 def simulation_bounds(network: Network) -> PublicBounds:
     """Return bounds taken from the loads themselves, alike for all: for simulation only."""
     loads = np.stack([network.loads.p, network.loads.q], axis=1)
-    lower = np.minimum(loads.min(axis=0, keepdims=True), 0.0)
-    upper = loads.max(axis=0, keepdims=True)
+    lower = loads.min(axis=0, keepdims=True, initial=0.0)
+    upper = loads.max(axis=0, keepdims=True, initial=0.0)
     return PublicBounds(lower, np.maximum(upper, lower + 1e-3), "the loads: simulation only")
 
 

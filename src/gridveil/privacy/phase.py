@@ -60,7 +60,7 @@ def privatise(
             f"{guarantee.caution} It is refused for a release; ask for calibration 'sound', or "
             "accept the unsound one explicitly"
         )
-    loads = np.stack([network.loads.p, network.loads.q], axis=1)
+    loads = _true_loads(network)
     buses = [int(number) for number in network.buses.number[network.loads.bus]]
 
     def draw() -> IntArray:
@@ -84,6 +84,11 @@ def privatise(
 
 def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLoads:
     """Draw noisy loads for a study: fast and repeatable, not private, no budget touched."""
-    loads = np.stack([network.loads.p, network.loads.q], axis=1)
-    p, q = mechanism.simulate(loads, np.random.default_rng(seed)).T
+    p, q = mechanism.simulate(_true_loads(network), np.random.default_rng(seed)).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.SIMULATION, None)
+
+
+def _true_loads(network: Network) -> FloatArray:
+    if not len(network.loads):
+        raise GridveilError(f"{network.name} has no loads, so there is nothing to protect")
+    return np.stack([network.loads.p, network.loads.q], axis=1)
