@@ -166,8 +166,8 @@ def _start(
     if start is not None:
         return builder.start(program, start.point)
     buses = len(network.buses)
-    low, high = limits.T
-    bounded = np.isfinite(low) & np.isfinite(high)
-    middle = np.where(bounded, low / 2 + high / 2, np.clip(0.0, low, high))
+    bounded = np.isfinite(limits).all(axis=1)
+    middle = np.clip(0.0, limits[:, 0], limits[:, 1])
+    middle[bounded] = limits[bounded].mean(axis=1)
     flat = OperatingPoint(np.ones(buses), np.zeros(buses), middle, np.zeros(len(middle)))
     return builder.start(program, flat)
