@@ -22,6 +22,8 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise GridveilError(f"cannot write {path}: {error.strerror}") from error
         raise

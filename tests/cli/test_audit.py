@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 
 def test_a_sound_mechanism_passes(gridveil):
     outcome = gridveil("audit", "--mechanism", "product-laplace", "--trials", 60_000, "--json")
@@ -26,3 +28,24 @@ def test_bad_parameters_are_bad_input(gridveil):
     assert outcome.status == 2
     assert "must be above 0" in outcome.err
     assert gridveil("audit", "--mechanism", "none").status == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--epsilon", "1e400"),
+        ("--epsilon", "1e-400"),
+        ("--alpha", "1e-322"),
+        ("--alpha", "x"),
+        ("--trials", "100000000000000"),
+    ],
+)
+def test_absurd_numbers_are_bad_input(gridveil, arguments):
+    assert gridveil("audit", "--mechanism", "polar-laplace", *arguments).status == 2
+
+
+def test_fractions_are_numbers(gridveil):
+    outcome = gridveil(
+        "audit", "--mechanism", "product-laplace", "--alpha", "1/3", "--trials", 2000
+    )
+    assert outcome.status == 0

@@ -77,8 +77,8 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "cost-not-convex": (tables(gencost=[PWL_FALLING, polynomial(1.0)]), "not convex"),
     # Nonsense.
     "duplicate-bus": (cell("bus", 2, 0, 2), ".m:7: bus row 3, column bus_i: bus 2 is already in"),
-    "fractional-bus": (cell("bus", 2, 0, 2.5), "2.5 is not a positive whole number"),
-    "bus-type": (cell("bus", 2, 1, 9), "9 is no bus type"),
+    "fractional-bus": (cell("bus", 2, 0, 2.5), "this is not a positive whole number"),
+    "bus-type": (cell("bus", 2, 1, 9), "this is no bus type"),
     "branch-to-nowhere": (cell("branch", 1, 1, 99), ".m:19: branch row 2, column tbus: there"),
     "gen-nowhere": (cell("gen", 1, 0, 99), "gen row 2, column bus: there is no bus 99"),
     "loop": (cell("branch", 1, 1, 2), "the line starts and ends at bus 2"),
@@ -99,6 +99,15 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     ),
     "load-cut-off": (tables(branch=TINY.branch[2:]), "bus 2 has no path to a generator"),
     "load-isolated": (cell("bus", 1, 1, 4), "bus 2 is isolated (type 4) but has a load"),
+    "fractional-reference": (cell("gen", 1, 0, 7.5), "there is no bus 7.5"),
+    "endless-limit": (
+        TINY.with_cell("gen", 0, 8, "Inf").with_cell("gen", 0, 9, "Inf").text(),
+        "column Pmin: inf leaves no output",
+    ),
+    "no-matrix": (without("branch") + "\nmpc.branch = foo;\n", "mpc.branch is not a matrix"),
+    "cells-for-matrix": (without("gencost") + "\nmpc.gencost = {};\n", "gencost is not a matrix"),
+    "endless-cost": (cell("gencost", 0, 3, "Inf"), "inf is not a whole number"),
+    "two-functions": (TEXT + "\nfunction mpc = other\n", "a second function"),
     # Not supported, by name.
     "dc-line": (tables(extra="mpc.dcline = [\n1 2 1 10 8.9;\n];"), "DC lines are not supported"),
     "dc-grid": (tables(extra="mpc.branchdc = [1 2];"), "mpc.branchdc (a DC grid) is not supported"),

@@ -42,3 +42,22 @@ def test_a_foreign_file_is_bad_input(gridveil, tmp_path):
 
 def test_an_empty_budget_says_so(gridveil, tmp_path):
     assert "nothing has been spent" in gridveil("budget", "show", "--ledger", tmp_path / "l").out
+
+
+def test_looking_makes_no_ledger(gridveil, tmp_path):
+    path = tmp_path / "typo" / "ledger.sqlite"
+    assert gridveil("budget", "show", "--ledger", path).status == 0
+    assert gridveil("budget", "explain", "case5_pjm", "--ledger", path).status == 0
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("bus", ["999", "-1", "1"])
+def test_a_cap_for_a_bus_without_a_load_is_refused(gridveil, ledger, bus):
+    outcome = gridveil("budget", "cap", "1", "--case", "case5_pjm", f"--bus={bus}")
+    assert outcome.status == 2
+    assert "no load at bus" in outcome.err
+
+
+@pytest.mark.parametrize("option", ["--epsilon=-5", "--alpha=-5", "--alpha=0", "--epsilon=1e400"])
+def test_absurd_spending_is_bad_input(gridveil, ledger, option):
+    assert gridveil("budget", "explain", "case5_pjm", option).status == 2

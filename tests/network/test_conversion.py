@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridveil.errors import GridveilError
-from gridveil.network.conversion import build_network, changes
+from gridveil.network.conversion import build_network, changes, saved_text
 from gridveil.network.matpower import edited_text, parse_matpower
 from tests.cases import TINY, bus, gen, line, polynomial
 
 
 def saved(network):
     """The network after a trip through its file's text."""
-    text = edited_text(network.case, changes(network))
-    return build_network(parse_matpower(text, "tiny.m", "tiny"))
+    return build_network(parse_matpower(saved_text(network), "tiny.m", "tiny"), network.loads.row)
 
 
 def test_units_are_per_unit_and_radians():
@@ -165,7 +164,7 @@ def test_what_no_column_holds_cannot_be_saved():
 def test_a_change_to_a_column_the_file_lacks_is_refused():
     network = TINY.with_(branch=[row[:11] for row in TINY.branch]).network()
     narrow = replace(network.lines, angle_max=network.lines.angle_max / 2)
-    with pytest.raises(GridveilError, match="has no column angmax"):
+    with pytest.raises(GridveilError, match="has no column ang"):
         changes(replace(network, lines=narrow))
 
 
@@ -187,3 +186,35 @@ def test_the_text_form_of_a_network_shows_no_load():
     ):
         assert "123" not in shown
         assert "1.23" not in shown
+
+
+def test_angle_limits_of_a_line_that_had_none_are_saved_in_pairs():
+    case = TINY.with_(branch=[[*line(1, 2)[:11], 0.0, 0.0], *TINY.branch[1:]])
+    network = case.network()
+    angles = network.lines.angle_min.copy()
+    angles[0] = -0.3
+    changed = replace(network, lines=replace(network.lines, angle_min=angles))
+    again = saved(changed)
+    assert again.lines.angle_min[0] == pytest.approx(-0.3, rel=1e-15)
+    assert again.lines.angle_max[0] == pytest.approx(np.pi / 3, rel=1e-15)
+
+
+def test_what_the_file_cannot_hold_is_refused():
+    network = TINY.network()
+    none = replace(network, lines=replace(network.lines, rate=np.zeros(3)))
+    with pytest.raises(GridveilError, match=r"cannot hold the values of lines\.rate"):
+        saved_text(none)
+
+
+def test_a_comment_inside_a_row_is_not_a_cell():
+    text = TINY.text().replace("\t80.0\t20.0", " ... 1 2 3\n % Pd Qd follow: 5 6\n 80.0 20.0")
+    network = build_network(parse_matpower(text, "tiny.m", "tiny"))
+    changed = network.with_loads(network.loads.p * 2, network.loads.q)
+    assert saved(changed) == changed
+    assert "80.0" not in saved_text(changed)
+
+
+def test_a_load_of_zero_survives_where_it_is_declared():
+    network = TINY.network()
+    zero = network.with_loads(np.zeros(2), np.zeros(2))
+    assert saved(zero) == zero

@@ -91,3 +91,18 @@ def test_saving_leaves_no_temporary_file(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["case.m"]
     with pytest.raises(GridveilError, match=r"cannot write .*No such file or directory"):
         save_case(network, tmp_path / "none" / "case.m")
+
+
+def test_declared_load_buses_may_have_a_load_of_zero(tmp_path: Path):
+    path = tmp_path / "case.m"
+    path.write_text(TINY.text())
+    network = load_case(path, load_buses=[7, 1, 2])
+    assert network.buses.number[network.loads.bus].tolist() == [1, 2, 7]
+    assert network.loads.p.tolist() == [0.0, 0.8, 0.5]
+    noisy = network.with_loads(network.loads.p + 0.1, network.loads.q)
+    save_case(noisy, path)
+    assert load_case(path, load_buses=[1, 2, 7]) == noisy
+    with pytest.raises(GridveilError, match="bus 7 has a load but is not on the list"):
+        load_case(path, load_buses=[1, 2])
+    with pytest.raises(GridveilError, match="load bus 99: there is no such bus"):
+        load_case(path, load_buses=[1, 2, 7, 99])

@@ -161,3 +161,11 @@ def test_the_watcher_can_stop_it():
     result = solve_acopf(load_case("case39_epri"), watch=lambda iteration: iteration.number < 4)
     assert result.status is Status.STOPPED
     assert not result.status.solved
+
+
+def test_the_text_form_of_a_result_gives_no_load_away():
+    """Flows and voltages determine the loads: neither is shown."""
+    result = solve_acopf(TINY.network())
+    shown = repr(result)
+    for values in (result.flow_from.real, result.flow_to.imag, result.point.v, result.point.p):
+        assert not any(f"{value:.6f}"[:7] in shown for value in values if abs(value) > 1e-3)

@@ -89,3 +89,15 @@ def test_all_pairs_are_at_distance_alpha_and_a_zero_load_is_among_them():
 def test_too_few_trials_are_refused():
     with pytest.raises(GridveilError, match="too few"):
         audit(PolarLaplace.of(1, 0.1), 1.0, ZERO_AND_ALPHA, 10)
+
+
+def test_a_leak_turned_upside_down_is_caught():
+    """A mechanism that answers with the other load is as bad as one that answers with the load."""
+
+    @dataclass(frozen=True)
+    class UpsideDown(PolarLaplace):
+        def release(self, loads):
+            return np.array([1000, 0]) - loads
+
+    result = audit(UpsideDown.of(1, 0.1), 1.0, ZERO_AND_ALPHA, 5_000)
+    assert result.verdict is Verdict.BROKEN

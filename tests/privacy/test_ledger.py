@@ -15,6 +15,7 @@ import pytest
 from gridveil import load_case
 from gridveil.errors import GridveilError
 from gridveil.privacy.ledger import BudgetExceededError, Ledger, Spending, network_id
+from tests.cases import TINY
 
 BUSES = [3, 5, 8, 13, 21]
 SPENDING = Spending("net", "a network", BUSES, "1", "0.1", "spec")
@@ -102,7 +103,7 @@ def test_a_failed_draw_costs_nothing(path):
     [
         (b"", "not a ledger"),
         (b"bus,p,q\n1,2,3\n" * 50, "not a ledger"),
-        (None, "database of another program"),
+        (None, "not a ledger"),
     ],
 )
 def test_a_foreign_file_is_refused_and_left_untouched(path, content, says):
@@ -148,10 +149,71 @@ def test_a_damaged_ledger_is_refused_and_left_untouched(path, damage):
 
 
 def test_a_network_is_known_by_its_public_facts_alone():
-    network = load_case("case14_ieee")
-    other = network.with_loads(network.loads.p * 2, network.loads.q)
-    assert network_id(network) == network_id(other)
+    """Other loads, lines or an other order of rows are no reason for a second budget."""
+    network = TINY.network()
+    for other in (
+        network.with_loads(network.loads.p * 2, network.loads.q),
+        TINY.with_(branch=TINY.branch[:2]).network(),
+        TINY.with_(bus=TINY.bus[::-1]).network(),
+    ):
+        assert network_id(network) == network_id(other)
     assert network_id(network) != network_id(load_case("case30_ieee"))
+
+
+def test_opening_the_ledger_twice_keeps_the_locks_of_the_first(path):
+    """A second connection, opened and closed during a draw, must not let another process in."""
+    Ledger(path).set_cap(1)
+    ledger = Ledger(path)
+    children = []
+
+    def slow():
+        Ledger(path).close()
+        child = os.fork()
+        if child == 0:
+            try:
+                Ledger(path).spend("other", SPENDING, draw)
+            finally:
+                os._exit(0)
+        children.append(child)
+        time.sleep(0.5)
+        return draw()
+
+    ledger.spend("mine", SPENDING, slow)
+    os.waitpid(children[0], 0)
+    database = sqlite3.connect(path)
+    assert database.execute("SELECT id FROM releases").fetchall() == [("mine",)]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "distance"), [("-5", "10"), ("0", "10"), ("1", "0"), ("1", "-2")]
+)
+def test_budget_cannot_be_refunded(path, epsilon, distance):
+    ledger = Ledger(path)
+    with pytest.raises(GridveilError, match="must be above 0"):
+        ledger.spend("r", replace(SPENDING, epsilon=epsilon, distance=distance), draw)
+    assert ledger.accounts() == []
+
+
+def test_the_advice_of_a_refusal_would_be_allowed(path):
+    ledger = Ledger(path)
+    ledger.spend("r", replace(SPENDING, epsilon="2"), draw)
+    with pytest.raises(BudgetExceededError, match=r"ε of at most 0\.1,"):
+        ledger.check(replace(SPENDING, distance="0.01"))
+    assert ledger.check(replace(SPENDING, epsilon="0.1", distance="0.01")) == 1
+
+
+def test_a_ledger_in_use_is_not_called_damaged(path, monkeypatch):
+    monkeypatch.setattr("gridveil.privacy.ledger._BUSY_SECONDS", 0.1)
+    Ledger(path).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(GridveilError, match="cannot be used: database is locked"):
+        Ledger(path)
+    other.execute("ROLLBACK")
+    closed = Ledger(path)
+    closed.close()
+    with pytest.raises(GridveilError, match="cannot be used"):
+        closed.accounts()
 
 
 RELEASES, KILLS, PROCESSES = 300, 200, 8

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gridveil.errors import GridveilError
-from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.bounds import PublicBounds, simulation_bounds
 from gridveil.privacy.ledger import Ledger
 from gridveil.privacy.phase import Origin, privatise, simulate_loads
 from gridveil.privacy.piecewise import Piecewise
@@ -76,3 +76,37 @@ def test_a_network_without_loads_has_nothing_to_protect(ledger):
         with pytest.raises(GridveilError, match="nothing to protect"):
             attempt()
     assert ledger.accounts() == []
+
+
+def test_budgets_are_kept_in_mva(ledger):
+    """The same α in p.u. on a tenth of the base is a tenth of the distance: ten times the cost."""
+    ledger.set_cap(100)
+    privatise(TINY.with_(base_mva=1000.0).network(), MECHANISM, ledger, "coarse")
+    privatise(NETWORK, MECHANISM, ledger, "fine")
+    assert [account.spent for account in ledger.accounts()] == [11, 11]
+    with pytest.raises(GridveilError, match="with other parameters"):
+        privatise(NETWORK, MECHANISM, ledger, "coarse")
+
+
+def test_bounds_taken_from_the_loads_are_for_simulation_only(ledger):
+    mechanism = Piecewise.of(1, 0.1, simulation_bounds(NETWORK))
+    simulate_loads(NETWORK, mechanism, seed=1)
+    with pytest.raises(GridveilError, match="for simulation only"):
+        privatise(NETWORK, mechanism, ledger, "spring")
+    assert ledger.accounts() == []
+
+
+def test_other_bounds_are_another_release(ledger):
+    low = np.array([[0.0, 0.0]])
+    for upper in (2.0, 3.0):
+        bounds = PublicBounds(low, np.full((1, 2), upper), "ratings.csv")
+        if upper == 2.0:
+            privatise(NETWORK, Piecewise.of(1, 0.1, bounds), ledger, "spring")
+        else:
+            with pytest.raises(GridveilError, match="with other parameters"):
+                privatise(NETWORK, Piecewise.of(1, 0.1, bounds), ledger, "spring")
+
+
+def test_a_seed_must_not_be_negative():
+    with pytest.raises(GridveilError, match="seed: -1"):
+        simulate_loads(NETWORK, MECHANISM, seed=-1)

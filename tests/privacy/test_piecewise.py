@@ -1,8 +1,11 @@
+from decimal import Context, Decimal
+
 import numpy as np
 import pytest
 
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.grid import to_grid
 from gridveil.privacy.piecewise import Piecewise
 
 BOUNDS = PublicBounds(np.array([[0.0, -1.0]]), np.array([[1.0, 2.0]]), "a published rating")
@@ -80,3 +83,17 @@ def test_a_load_outside_its_bounds_is_refused_without_showing_it(kind):
 def test_an_unknown_calibration_is_refused():
     with pytest.raises(GridveilError, match="neither 'paper' nor 'sound'"):
         Piecewise.of(1, 0.1, BOUNDS, "best")  # type: ignore[arg-type]
+
+
+def test_a_load_at_its_bound_is_within_it_on_the_grid_too():
+    bounds = PublicBounds(np.array([[0.0, 0.0]]), np.array([[0.50006, 1.0]]), "a published rating")
+    mechanism = Piecewise.of(1, 0.1, bounds)
+    mechanism.release(to_grid(np.array([[0.50006, 0.5]]), mechanism.step))
+
+
+def test_the_chance_of_the_window_is_exact_to_any_number_of_digits():
+    mechanism = Piecewise.of("2/3", 0.1, BOUNDS)
+    lower, upper = (side[0, :1] for side in BOUNDS.on_grid(mechanism.step, 1))
+    window = mechanism._window(np.array([3000]), lower, upper)
+    fine, finer = (window.exactly(0, Context(prec=digits)) for digits in (80, 160))
+    assert abs(fine - finer) < Decimal(10) ** -79

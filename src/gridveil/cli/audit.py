@@ -9,6 +9,7 @@ from rich.progress import Progress
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.privacy import audit as game
 from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.calibration import exact
 from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 
 BROKEN = 1
@@ -35,12 +36,12 @@ def audit(
     """
     chosen = make_mechanism(mechanism, epsilon, alpha, calibration=calibration.value, bounds=BOUNDS)
     sound = mechanism is MechanismName.PIECEWISE and calibration is Calibrations.SOUND
-    pairs = game.far_pairs(BOUNDS) if sound else game.near_pairs(float(alpha))
+    pairs = game.far_pairs(BOUNDS) if sound else game.near_pairs(float(exact(alpha, "alpha")))
     with Progress(console=error_console, transient=True) as progress:
         bar = progress.add_task("playing")
         result = game.audit(
             chosen,
-            float(epsilon),
+            float(exact(epsilon, "epsilon")),
             pairs,
             trials,
             progress=lambda done, of: progress.update(bar, completed=done, total=of),

@@ -1,5 +1,6 @@
 """`gridveil budget`: what each load has spent, its cap, and why a release would be refused."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 from rich.table import Table
 
 from gridveil.cli.output import console, print_json
+from gridveil.errors import GridveilError
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.privacy.ledger import (
@@ -16,6 +18,7 @@ from gridveil.privacy.ledger import (
     default_path,
     network_id,
 )
+from gridveil.privacy.phase import distance_mva
 
 REFUSED = 1
 
@@ -34,7 +37,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @budget.command()
 def show(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Show what every load has spent and may still spend."""
-    accounts = _open(ledger).accounts()
+    path = ledger or default_path()
+    accounts = Ledger(path).accounts() if path.exists() else []
     if as_json:
         print_json(
             [
@@ -62,7 +66,7 @@ def show(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
             *(f"{float(value):g}" for value in figures),
             str(account.releases),
         )
-    console.print(table if accounts else "nothing has been spent yet")
+    console.print(table if accounts else f"nothing has been spent yet in {path}")
 
 
 @budget.command()
@@ -73,10 +77,16 @@ def cap(
     ledger: LedgerOption = None,
 ) -> None:
     """Set the cap of all loads, of a case's loads, or of single loads of a case."""
-    network = None if case is None else network_id(load_case(case))
-    _open(ledger).set_cap(epsilon, network, bus)
-    where = "all loads" if case is None else f"the loads of {case}"
-    console.print(f"cap of {f'bus {bus} of {case}' if bus else where}: ε = {epsilon}")
+    network = None if case is None else load_case(case)
+    if network is not None and bus:
+        unknown = set(bus) - set(network.buses.number[network.loads.bus].tolist())
+        if unknown:
+            raise GridveilError(f"{case} has no load at bus {min(unknown)}")
+    Ledger(ledger or default_path()).set_cap(
+        epsilon, None if network is None else network_id(network), bus or None
+    )
+    everyone = "all loads without a cap of their own" if case is None else f"the loads of {case}"
+    console.print(f"cap of {f'bus {bus} of {case}' if bus else everyone}: ε = {epsilon}")
 
 
 @budget.command()
@@ -92,7 +102,7 @@ def explain(
     """
     network = load_case(case)
     try:
-        charge = _open(ledger).check(_spending(network, epsilon, alpha))
+        charge = _existing(ledger or default_path()).check(_spending(network, epsilon, alpha))
     except BudgetExceededError as error:
         console.print(f"refused: {error}", soft_wrap=True)
         raise typer.Exit(REFUSED) from None
@@ -103,8 +113,10 @@ def explain(
 
 def _spending(network: Network, epsilon: str, alpha: str) -> Spending:
     buses = network.buses.number[network.loads.bus].tolist()
-    return Spending(network_id(network), network.name, buses, epsilon, alpha, "")
+    distance = distance_mva(alpha, network)
+    return Spending(network_id(network), network.name, buses, epsilon, distance, "")
 
 
-def _open(path: Path | None) -> Ledger:
-    return Ledger(path or default_path())
+def _existing(path: Path) -> Ledger:
+    """Open a ledger to look at; where there is none, an empty one that leaves no trace."""
+    return Ledger(path) if path.exists() else Ledger(Path(tempfile.mkdtemp()) / "empty.sqlite")

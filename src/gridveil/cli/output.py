@@ -1,6 +1,7 @@
 """Where the commands print: results to standard output, progress and errors to standard error."""
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,16 @@ error_console = Console(stderr=True)
 
 def print_json(value: dict[str, Any] | list[Any]) -> None:
     """Print one JSON value."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with null in place of every number that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from gridveil.cli.output import console, print_json, solver_progress
@@ -65,7 +66,7 @@ def as_dict(case: str, result: OPFResult) -> dict[str, Any]:
 def _print(result: OPFResult) -> None:
     network = result.network
     console.print(
-        f"[bold]{network.name}[/]: {len(network.buses)} buses, {len(network.loads)} loads, "
+        f"[bold]{escape(network.name)}[/]: {len(network.buses)} buses, {len(network.loads)} loads, "
         f"{len(network.generators)} generators, {len(network.lines)} lines"
     )
     console.print(result.status.value, style="green" if result.status.solved else "bold red")

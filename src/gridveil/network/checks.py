@@ -44,6 +44,7 @@ _NOT_NAN = {
 }
 _CAPABILITY = ("Pc1", "Pc2", "Qc1min", "Qc1max", "Qc2min", "Qc2max")
 _CONVEXITY_TOLERANCE = 1e-9
+_LARGEST_NUMBER = 2**31
 
 
 def check_case(case: CaseFile) -> list[Problem]:
@@ -105,22 +106,22 @@ def _buses(bus: Table) -> Iterator[Problem]:
     numbers = bus.column("bus_i")
     yield from _each(
         bus,
-        (numbers < 1) | (numbers != np.floor(numbers)),
+        (numbers < 1) | (numbers != np.floor(numbers)) | (numbers > _LARGEST_NUMBER),
         Kind.OUT_OF_RANGE,
         "bus_i",
-        "{value:g} is not a positive whole number",
+        "this is not a positive whole number; are the columns in order?",
     )
     first: dict[float, int] = {}
     for row, number in enumerate(numbers):
         if first.setdefault(number, row) != row:
-            reason = f"bus {number:g} is already in line {bus.row_lines[first[number]]}"
+            reason = f"bus {number:.0f} is already in line {bus.row_lines[first[number]]}"
             yield bus.problem(Kind.DUPLICATE, row, "bus_i", float(number), reason)
     yield from _each(
         bus,
         ~np.isin(bus.column("type"), (1, 2, REFERENCE, ISOLATED)),
         Kind.OUT_OF_RANGE,
         "type",
-        "{value:g} is no bus type: 1 load, 2 generator, 3 reference, 4 isolated",
+        "this is no bus type: 1 load, 2 generator, 3 reference, 4 isolated",
     )
     yield from _each(
         bus, bus.column("Vmin") < 0, Kind.OUT_OF_RANGE, "Vmin", "{value:g} p.u. is negative"
@@ -130,8 +131,11 @@ def _buses(bus: Table) -> Iterator[Problem]:
 
 def _generators(gen: Table, parts: InService) -> Iterator[Problem]:
     yield from _unknown_bus(gen, "bus", parts)
-    yield from _crossed(gen, "Pmin", "Pmax", parts.generator)
-    yield from _crossed(gen, "Qmin", "Qmax", parts.generator)
+    for low, high in (("Pmin", "Pmax"), ("Qmin", "Qmax")):
+        yield from _crossed(gen, low, high, parts.generator)
+        for column, never in ((low, np.inf), (high, -np.inf)):
+            bad = (gen.column(column) == never) & parts.generator
+            yield from _each(gen, bad, Kind.OUT_OF_RANGE, column, "{value} leaves no output")
 
 
 def _lines(branch: Table, parts: InService) -> Iterator[Problem]:
@@ -142,7 +146,7 @@ def _lines(branch: Table, parts: InService) -> Iterator[Problem]:
         (branch.column("fbus") == branch.column("tbus")) & parts.line,
         Kind.OUT_OF_RANGE,
         "tbus",
-        "the line starts and ends at bus {value:g}",
+        "the line starts and ends at bus {value:.0f}",
     )
     zero = (branch.column("r") == 0) & (branch.column("x") == 0)
     yield from _each(
@@ -201,7 +205,7 @@ def _cost_row(gencost: Table, row: int) -> Iterator[Problem]:
         yield gencost.problem(Kind.OUT_OF_RANGE, row, "model", model, reason)
         return
     least, width = (2, 2) if model == PIECEWISE_LINEAR else (1, 1)
-    if not (count >= least and count == np.floor(count)):
+    if not (least <= count <= _LARGEST_NUMBER and count == np.floor(count)):
         reason = f"{count:g} is not a whole number of at least {least}"
         yield gencost.problem(Kind.OUT_OF_RANGE, row, "n", count, reason)
         return
@@ -236,13 +240,13 @@ def _connections(case: CaseFile, parts: InService) -> Iterator[Problem]:
     numbers, kinds = bus.column("bus_i"), bus.column("type")
     loaded = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
     for row in np.flatnonzero(loaded & (kinds == ISOLATED)):
-        reason = f"bus {numbers[row]:g} is isolated (type 4) but has a load: connect it or set 0"
+        reason = f"bus {numbers[row]:.0f} is isolated (type 4) but has a load: connect it or set 0"
         yield bus.problem(Kind.DISCONNECTED, row, "type", ISOLATED, reason)
     fed = np.zeros(len(bus), bool)
     generator_rows = parts.rows_of(case.tables["gen"].column("bus")[parts.generator])
     fed[parts.island[generator_rows]] = True
     for row in np.flatnonzero(parts.load & ~fed[parts.island]):
-        reason = f"the load of bus {numbers[row]:g} has no path to a generator in service"
+        reason = f"the load of bus {numbers[row]:.0f} has no path to a generator in service"
         yield bus.problem(Kind.DISCONNECTED, row, "bus_i", float(numbers[row]), reason)
     for island in np.unique(parts.island[parts.bus]):
         members = np.flatnonzero(parts.bus & (parts.island == island))
@@ -250,13 +254,13 @@ def _connections(case: CaseFile, parts: InService) -> Iterator[Problem]:
         if len(references) == 0:
             reason = (
                 f"no reference bus (type 3) among the {len(members)} buses connected to bus "
-                f"{numbers[members[0]]:g}: give one of them type 3"
+                f"{numbers[members[0]]:.0f}: give one of them type 3"
             )
             yield bus.problem(Kind.REFERENCE, members[0], "type", kinds[members[0]], reason)
         for row in references[1:]:
             reason = (
-                f"bus {numbers[row]:g} is a second reference bus, connected to bus "
-                f"{numbers[references[0]]:g}: an island has exactly one"
+                f"bus {numbers[row]:.0f} is a second reference bus, connected to bus "
+                f"{numbers[references[0]]:.0f}: an island has exactly one"
             )
             yield bus.problem(Kind.REFERENCE, row, "type", float(REFERENCE), reason)
 
@@ -266,7 +270,8 @@ def _each(table: Table, bad: BoolArray, kind: Kind, column: str, reason: str) ->
     values = table.column(column)
     for row in np.flatnonzero(bad):
         value = float(values[row])
-        yield table.problem(kind, row, column, value, reason.format(value=value))
+        shown = value if "{value" in reason else None
+        yield table.problem(kind, row, column, shown, reason.format(value=value))
 
 
 def _crossed(table: Table, low: str, high: str, rows: BoolArray) -> Iterator[Problem]:
@@ -279,5 +284,5 @@ def _crossed(table: Table, low: str, high: str, rows: BoolArray) -> Iterator[Pro
 def _unknown_bus(table: Table, column: str, parts: InService) -> Iterator[Problem]:
     missing = parts.rows_of(table.column(column)) < 0
     yield from _each(
-        table, missing, Kind.UNKNOWN_BUS, column, "there is no bus {value:g} in the bus table"
+        table, missing, Kind.UNKNOWN_BUS, column, "there is no bus {value:.15g} in the bus table"
     )

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.costs import Costs
-from gridveil.network.matpower import CaseFile, Edit, Table
+from gridveil.network.matpower import CaseFile, Edit, Table, edited_text, parse_matpower
 from gridveil.network.network import Buses, Generators, Lines, Loads, Network
 
 DEFAULT_ANGLE_LIMIT = np.pi / 3
@@ -36,21 +36,21 @@ class InService:
     load: BoolArray
     generator: BoolArray
     line: BoolArray
-    bus_index: Mapping[int, int]
+    bus_row: Mapping[float, int]
     """Row of the bus table for each bus number."""
     island: IntArray
     """Connected part of each row of the bus table, from 0, numbered over all rows."""
 
     def rows_of(self, numbers: FloatArray) -> IntArray:
         """Return the bus-table rows of bus numbers, −1 where there is no such bus."""
-        return _rows_of(self.bus_index, numbers)
+        return _rows_of(self.bus_row, numbers)
 
 
 def in_service(case: CaseFile) -> InService:
     """Find the parts in service; components at an unknown bus count as out of service."""
     bus, gen, branch = (case.tables[name] for name in ("bus", "gen", "branch"))
     numbers = bus.column("bus_i")
-    index = {int(n): i for i, n in enumerate(numbers) if np.isfinite(n)}
+    index = {n: i for i, n in enumerate(numbers.tolist())}
     typed_out = bus.column("type") == ISOLATED
 
     def alive(at: IntArray) -> BoolArray:
@@ -75,19 +75,23 @@ def in_service(case: CaseFile) -> InService:
     return InService(alive_bus, load & alive_bus, generator, line, index, island)
 
 
-def _rows_of(index: Mapping[int, int], numbers: FloatArray) -> IntArray:
-    return np.fromiter((index.get(int(n), -1) for n in numbers), np.int64)
+def _rows_of(index: Mapping[float, int], numbers: FloatArray) -> IntArray:
+    """Return the rows of bus numbers, −1 where there is no such bus."""
+    return np.fromiter((index.get(n, -1) for n in numbers.tolist()), np.int64)
 
 
-def build_network(case: CaseFile) -> Network:
-    """Return the network of a case that `check_case` found nothing wrong with."""
+def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
+    """Return the network of a case that `check_case` found nothing wrong with.
+
+    Its loads are those of the given rows of the bus table, or of all rows with one.
+    """
     parts = in_service(case)
     bus_row = np.flatnonzero(parts.bus)
     row_to_index = np.full(len(parts.bus), -1, dtype=np.int64)
     row_to_index[bus_row] = np.arange(len(bus_row))
     rows = {
         "buses": bus_row,
-        "loads": np.flatnonzero(parts.load),
+        "loads": np.flatnonzero(parts.load) if load_rows is None else load_rows,
         "generators": np.flatnonzero(parts.generator),
         "lines": np.flatnonzero(parts.line),
     }
@@ -132,13 +136,19 @@ def build_network(case: CaseFile) -> Network:
 
 def changes(network: Network) -> list[Edit]:
     """Return the cells of the source file that must change for it to hold this network."""
-    source = build_network(network.case)
+    source = build_network(network.case, network.loads.row)
     _refuse_unsaveable(network, source)
     edits: list[Edit] = []
     for f in FIELDS:
         old, new = (getattr(getattr(n, f.part), f.name) for n in (source, network))
         rows = getattr(network, f.part).row
-        changed = np.flatnonzero(old != new)
+        differs = old != new
+        if f.column in ("angmin", "angmax"):
+            # Where the file has no limits, one of the two alone would give the other a meaning.
+            differs = (source.lines.angle_min != network.lines.angle_min) | (
+                source.lines.angle_max != network.lines.angle_max
+            )
+        changed = np.flatnonzero(differs)
         if len(changed) and f.column not in network.case.tables[f.table].columns:
             raise GridveilError(
                 f"cannot save {network.name}: {f.part}.{f.name} changed, but the file's {f.table} "
@@ -148,6 +158,24 @@ def changes(network: Network) -> list[Edit]:
             value = _cell(f, float(new[i]), network.base_mva)
             edits.append(Edit(f.table, int(rows[i]), f.column, value))
     return edits
+
+
+def saved_text(network: Network) -> str:
+    """Return the source file's text with this network's values, or refuse what it cannot hold."""
+    edits = changes(network)
+    text = edited_text(network.case, edits)
+    if edits:
+        again = build_network(
+            parse_matpower(text, network.case.source, network.case.name), network.loads.row
+        )
+        for f in FIELDS:
+            wanted, got = (getattr(getattr(n, f.part), f.name) for n in (network, again))
+            if not np.allclose(wanted, got, rtol=1e-14, atol=0.0):
+                raise GridveilError(
+                    f"cannot save {network.name}: its file cannot hold the values of "
+                    f"{f.part}.{f.name} (a rate of 0 means no limit there, for example)"
+                )
+    return text
 
 
 def _refuse_unsaveable(network: Network, source: Network) -> None:
@@ -161,6 +189,12 @@ def _refuse_unsaveable(network: Network, source: Network) -> None:
                     f"cannot save {network.name}: {part}.{spec.name} differs from its source file; "
                     "only values that stand in a column of the bus, gen or branch table can change"
                 )
+    left_out = set(build_network(network.case).loads.row.tolist()) - set(network.loads.row.tolist())
+    if left_out:
+        raise GridveilError(
+            f"cannot save {network.name}: it leaves out {len(left_out)} loads that its source file "
+            "has; set them to 0 instead"
+        )
     if network.base_mva != source.base_mva:
         raise GridveilError(f"cannot save {network.name}: base_mva differs from its source file")
 

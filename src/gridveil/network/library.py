@@ -3,15 +3,18 @@
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+
+from gridveil.arrays import IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.checks import check_case
-from gridveil.network.conversion import build_network, changes
-from gridveil.network.matpower import read_matpower, write_matpower
+from gridveil.network.conversion import build_network, in_service, saved_text
+from gridveil.network.matpower import CaseFile, read_matpower, write_matpower
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 
@@ -41,16 +44,18 @@ class CaseSize:
     lines: int
 
 
-def load_case(name_or_path: str | Path) -> Network:
+def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None) -> Network:
     """Read a network from a MATPOWER v2 file, or by name from PGLib or GRIDVEIL_CASES.
 
+    Its loads are those of the buses with a load in the file. `load_buses` names them instead: a
+    public list, on which a bus may stand whose load is 0, so that also that is protected.
     Raises `CaseError`, with everything that is wrong, for a file that cannot be used.
     """
     case = read_matpower(find_case(name_or_path))
     problems = check_case(case)
     if problems:
         raise CaseError(case.source, problems)
-    return build_network(case)
+    return build_network(case, None if load_buses is None else _load_rows(case, load_buses))
 
 
 def save_case(network: Network, path: str | Path) -> None:
@@ -59,7 +64,21 @@ def save_case(network: Network, path: str | Path) -> None:
     Comments, column order, extra columns and sections survive; an unchanged network gives the
     source byte for byte. The file appears whole or not at all.
     """
-    write_matpower(network.case, changes(network), Path(path))
+    write_matpower(saved_text(network), Path(path))
+
+
+def _load_rows(case: CaseFile, load_buses: Sequence[int]) -> IntArray:
+    """Return the rows of the declared load buses, in the file's order."""
+    parts = in_service(case)
+    rows = parts.rows_of(np.array(list(load_buses), dtype=float))
+    for number, row in zip(load_buses, rows, strict=True):
+        if row < 0 or not parts.bus[row]:
+            raise GridveilError(f"load bus {number}: there is no such bus in service")
+    missing = set(np.flatnonzero(parts.load).tolist()) - set(rows.tolist())
+    if missing:
+        number = case.tables["bus"].column("bus_i")[min(missing)]
+        raise GridveilError(f"bus {number:.0f} has a load but is not on the list of load buses")
+    return np.unique(rows)
 
 
 def find_case(name_or_path: str | Path) -> Path:
@@ -99,7 +118,7 @@ def _folder_cases() -> Iterator[CaseEntry]:
     for folder in filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)):
         if not Path(folder).is_dir():
             raise GridveilError(f"{FOLDERS_VARIABLE}: {folder} is not a folder")
-        for path in sorted(Path(folder).glob("*.m")):
+        for path in sorted(path for path in Path(folder).glob("*.m") if path.is_file()):
             yield CaseEntry(path.stem, path, folder)
 
 

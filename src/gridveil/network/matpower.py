@@ -46,8 +46,8 @@ _FUNCTION = re.compile(r"function\s+(?P<struct>\w+)\s*=\s*\w+\s*(\(\s*\))?\s*;?$
 _ASSIGNMENT = re.compile(r"(?P<struct>[A-Za-z]\w*)\.(?P<name>[\w.]+)\s*=\s*(?P<value>.*)$")
 _SCALAR = re.compile(r"(?P<value>'(?:[^']|'')*'|\"[^\"]*\"|[^;,\s]+)\s*(?:[;,]\s*(?P<rest>.*))?$")
 _STRING = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
-_TOKEN = re.compile(r"\.\.\.[^\n]*|[^\s,]+")
-_BARE_NUMBER = re.compile(r"(?<![\w.])[-+]?\.?\d[\d.eE+-]*")
+_TOKEN = re.compile(r"(?P<skipped>(?:%|\.\.\.)[^\n]*)|[^\s,%]+")
+_BARE_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\.?\d[\d.eE+-]*|\d+\.\d+")
 _MATLAB = "MATLAB code is not run: only assignments such as 'mpc.bus = [...]' are read"
 
 
@@ -123,10 +123,9 @@ def read_matpower(path: Path) -> CaseFile:
     return parse_matpower(data.decode("utf-8", "surrogateescape"), str(path), path.stem)
 
 
-def write_matpower(case: CaseFile, edits: Sequence[Edit], path: Path) -> None:
-    """Write the case's own text with only the edited cells replaced, or leave `path` untouched."""
-    data = edited_text(case, edits).encode("utf-8", "surrogateescape")
-    write_atomically(path, data)
+def write_matpower(text: str, path: Path) -> None:
+    """Write the text of a case, byte for byte as it was read, or leave `path` untouched."""
+    write_atomically(path, text.encode("utf-8", "surrogateescape"))
 
 
 def edited_text(case: CaseFile, edits: Sequence[Edit]) -> str:
@@ -135,7 +134,7 @@ def edited_text(case: CaseFile, edits: Sequence[Edit]) -> str:
     for edit in edits:
         table = case.tables[edit.table]
         start, end = (int(offset) for offset in table.row_spans[edit.row])
-        tokens = [t for t in _TOKEN.finditer(case.text, start, end) if not t[0].startswith("...")]
+        tokens = [t for t in _TOKEN.finditer(case.text, start, end) if t["skipped"] is None]
         token = tokens[COLUMNS[edit.table].index(edit.column)]
         replacements.append((token.start(), token.end(), _number_text(edit.value)))
     pieces: list[str] = []
@@ -171,7 +170,7 @@ class _Parser:
     def __init__(self, text: str, source: str) -> None:
         self._text = text
         self._source = source
-        self._struct = "mpc"
+        self._struct, self._in_function = "mpc", False
         self._lines = self._code_lines()
         self._sections: dict[str, int] = {}
         self._scalars: dict[str, str] = {}
@@ -183,11 +182,14 @@ class _Parser:
             self._statement(line)
         self._check_version()
         base_mva = self._base_mva()
-        self._problems += (
-            Problem(Kind.MISSING, f"the file has no mpc.{table}", table)
-            for table in REQUIRED_COLUMNS
-            if table not in self._sections
-        )
+        broken = {problem.component for problem in self._problems}
+        for table in REQUIRED_COLUMNS:
+            if table not in self._sections:
+                reason = f"the file has no mpc.{table}"
+                self._problems.append(Problem(Kind.MISSING, reason, table))
+            elif table not in self._tables and table not in broken:
+                reason, at = f"mpc.{table} is not a matrix [...]", self._sections[table]
+                self._problems.append(Problem(Kind.SYNTAX, reason, table, line=at))
         if self._problems:
             raise CaseError(self._source, self._problems)
         return CaseFile(self._source, name, self._text, base_mva, self._tables, self._sections)
@@ -244,7 +246,9 @@ class _Parser:
                 "read; MATPOWER's savecase converts older ones"
             )
             self._fail(Kind.NOT_A_CASE, reason, line)
-        self._struct = match["struct"]
+        if self._in_function:
+            self._fail(Kind.SYNTAX, f"a second function. {_MATLAB}", line)
+        self._struct, self._in_function = match["struct"], True
 
     def _scalar(self, name: str, code: str, line: _Line) -> None:
         match = _SCALAR.match(code)

@@ -32,9 +32,9 @@ class OPFResult(ArrayRecord):
     """Cost of each generator in $/h: O*_g of the fidelity phase."""
     point: OperatingPoint
     """Voltages and dispatch."""
-    flow_from: ComplexArray
+    flow_from: ComplexArray = field(repr=False)
     """Power into each line at its from end."""
-    flow_to: ComplexArray
+    flow_to: ComplexArray = field(repr=False)
     """Power into each line at its to end."""
     active_price: FloatArray
     """Locational price: what one more MW of load at each bus would cost, in $/MWh."""

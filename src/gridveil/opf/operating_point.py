@@ -4,7 +4,7 @@ Nothing here is shared with the solver: the flows come from S = V (Y V)*, not fr
 that Ipopt differentiates, so a mistake there shows up here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,13 +17,16 @@ FEASIBILITY_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint(ArrayRecord):
-    """Voltages and dispatch of a network, in p.u. and radians."""
+    """Voltages and dispatch of a network, in p.u. and radians.
 
-    v: FloatArray
-    theta: FloatArray
-    p: FloatArray
+    They determine the loads, so no text form shows them.
+    """
+
+    v: FloatArray = field(repr=False)
+    theta: FloatArray = field(repr=False)
+    p: FloatArray = field(repr=False)
     """Active output of each generator."""
-    q: FloatArray
+    q: FloatArray = field(repr=False)
     """Reactive output of each generator."""
 
 
@@ -43,7 +46,7 @@ class Violations:
     @property
     def largest(self) -> float:
         """The largest of all."""
-        return float(max(vars(self).values()))
+        return float(np.max(list(vars(self).values())))  # unlike max(), lets no NaN slip by
 
 
 def complex_flows(network: Network, point: OperatingPoint) -> tuple[ComplexArray, ComplexArray]:

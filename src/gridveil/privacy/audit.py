@@ -23,7 +23,7 @@ from gridveil.privacy.mechanism import AuditableMechanism
 CONFIDENCE = 0.99
 POWER = 0.9
 """An honest audit of a tight mechanism reaches this share of the claim."""
-LEAST_TRIALS = 1000
+LEAST_TRIALS, MOST_TRIALS = 1000, 100_000_000
 _PILOT_SHARE = 0.15
 _CLOSENESS_SHARE = 0.1
 """The share of the doubt that goes to the second player."""
@@ -101,6 +101,8 @@ def audit(
     """Play the game against `mechanism.release` for each pair of loads; ε is what is claimed."""
     if trials < LEAST_TRIALS:
         raise GridveilError(f"trials: {trials} is too few to learn anything; use {LEAST_TRIALS}")
+    if trials > MOST_TRIALS:
+        raise GridveilError(f"trials: {trials} is too many; use at most {MOST_TRIALS}")
     doubt = (1 - confidence) / len(pairs)  # Bonferroni
     results = []
     for i, (one, other) in enumerate(pairs):
@@ -164,8 +166,11 @@ def _by_closeness(
     pilot = int(len(coins) * _PILOT_SHARE)
     tried, kept = (closeness[:pilot], coins[:pilot]), (closeness[pilot:], coins[pilot:])
     thresholds = [_least_kept(np.abs(tried[0]), share) for share in _KEPT_SHARES]
-    bounds = [_bound(*_count(*tried, threshold), doubt) for threshold in thresholds]
-    return _count(*kept, thresholds[int(np.argmax(bounds))])
+    # A leak may also show as outputs that are close to the *other* load: try both ways round.
+    choices = [(sign, threshold) for sign in (1, -1) for threshold in thresholds]
+    bounds = [_bound(*_count(sign * tried[0], tried[1], t), doubt) for sign, t in choices]
+    sign, threshold = choices[int(np.argmax(bounds))]
+    return _count(sign * kept[0], kept[1], threshold)
 
 
 def _least_kept(strength: FloatArray, share: float) -> float:

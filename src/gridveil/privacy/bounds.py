@@ -1,6 +1,7 @@
 """Public bounds of loads: from a published source, never from the loads themselves."""
 
 import csv
+import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
+from gridveil.privacy.grid import LARGEST
 
 COLUMNS = ("bus", "p_min", "p_max", "q_min", "q_max")
 
@@ -22,6 +24,8 @@ class PublicBounds(ArrayRecord):
     upper: FloatArray
     source: str
     """Where they were published."""
+    simulated: bool = False
+    """Taken from the loads themselves: for simulation only."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,8 +43,20 @@ class PublicBounds(ArrayRecord):
                 f"(and {len(crossed) - 1} more): every lower bound must be below its upper bound"
             )
 
+    def specification(self) -> dict[str, str]:
+        """Return the source and a digest of the numbers."""
+        values = np.stack([self.lower, self.upper]).astype(">f8").tobytes()
+        return {"bounds": self.source, "bounds_digest": hashlib.sha256(values).hexdigest()}
+
     def on_grid(self, step: Fraction, count: int) -> tuple[IntArray, IntArray]:
         """Return the bounds of `count` loads in whole grid steps, moved inwards."""
+        if self.simulated:
+            raise GridveilError(
+                "these bounds were taken from the loads, which is for simulation only; a release "
+                "needs bounds from a published source"
+            )
+        if max(abs(self.lower).max(), abs(self.upper).max()) > LARGEST * float(step):
+            raise GridveilError("public bounds are too wide for the grid step; use a larger one")
         lower, upper = (
             np.array([to_whole(Fraction(float(v)) / step) for v in side.ravel()], dtype=np.int64)
             .reshape(side.shape)
@@ -56,7 +72,7 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
     """Read a CSV file with the columns bus, p_min, p_max, q_min, q_max, in MW and MVAr."""
     rows: dict[int, list[float]] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
             if missing:
@@ -65,13 +81,18 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
                 )
             for row in reader:
                 try:
-                    rows[int(row["bus"])] = [float(row[name]) for name in COLUMNS[1:]]
+                    bus = int(row["bus"])
+                    if bus in rows:
+                        raise GridveilError(f"{path}:{reader.line_num}: bus {bus} is there twice")
+                    rows[bus] = [float(row[name]) for name in COLUMNS[1:]]
                 except (TypeError, ValueError):
                     raise GridveilError(
                         f"{path}:{reader.line_num}: five numbers expected: {', '.join(COLUMNS)}"
                     ) from None
     except OSError as error:
         raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise GridveilError(f"{path}: this is not a CSV file in UTF-8: {error}") from error
     numbers = network.buses.number[network.loads.bus]
     absent = [int(number) for number in numbers if int(number) not in rows]
     if absent:
@@ -88,7 +109,8 @@ def simulation_bounds(network: Network) -> PublicBounds:
     loads = np.stack([network.loads.p, network.loads.q], axis=1)
     lower = loads.min(axis=0, keepdims=True, initial=0.0)
     upper = loads.max(axis=0, keepdims=True, initial=0.0)
-    return PublicBounds(lower, np.maximum(upper, lower + 1e-3), "the loads: simulation only")
+    upper = np.maximum(upper, lower + 1e-3)
+    return PublicBounds(lower, upper, "the loads themselves", simulated=True)
 
 
 def _ceiling(value: Fraction) -> int:

@@ -10,6 +10,8 @@ from gridveil.errors import GridveilError
 FINEST_STEPS = 1000
 """The grid must divide α into at least this many steps, so that rounding costs next to nothing."""
 
+SMALLEST = Fraction(1, 10**30)
+"""Numbers below this, or above its inverse, are mistakes."""
 WIDEST = 2**40
 """The largest noise scale, in grid steps: its draws never come near the end of 64 bits."""
 
@@ -19,9 +21,12 @@ Number = float | str | Fraction
 def exact(value: Number, name: str) -> Fraction:
     """Return the number as written: 0.1 is one tenth, not the nearest double."""
     try:
-        return Fraction(value if isinstance(value, Fraction) else str(value))
+        number = Fraction(value if isinstance(value, Fraction) else str(value))
     except (ValueError, ZeroDivisionError):
         raise GridveilError(f"{name}: {value} is not a finite number") from None
+    if number and not SMALLEST <= abs(number) <= 1 / SMALLEST:
+        raise GridveilError(f"{name}: {value} is beyond anything sensible")
+    return number
 
 
 def default_step(alpha: Fraction) -> Fraction:

@@ -46,4 +46,4 @@ class Clamped:
 
     def specification(self) -> dict[str, str]:
         """Return every parameter."""
-        return {**self.mechanism.specification(), "clamped to": self.bounds.source}
+        return {**self.mechanism.specification(), "clamped": "yes", **self.bounds.specification()}

@@ -11,7 +11,6 @@ release with ε at a smaller distance α is charged ε·D/α, since its loss gro
 import hashlib
 import os
 import sqlite3
-import struct
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,28 +32,26 @@ PATH_VARIABLE = "GRIDVEIL_LEDGER"
 
 _APPLICATION_ID = 0x47564C47  # "GVLG"
 _VERSION = 1
-_HEADER = struct.Struct(">16s44xi4xi")  # magic, user version, application id
-_MAGIC = b"SQLite format 3\0"
 _BUSY_SECONDS = 120
 _EVERY_NETWORK, _EVERY_BUS = "", -1
 
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_VERSION};
-CREATE TABLE networks (id TEXT PRIMARY KEY, label TEXT NOT NULL, distance TEXT) STRICT;
+CREATE TABLE networks (id TEXT PRIMARY KEY, label TEXT NOT NULL, distance TEXT);
 CREATE TABLE caps (
     network TEXT NOT NULL, bus INTEGER NOT NULL, epsilon TEXT NOT NULL,
     PRIMARY KEY (network, bus)
-) STRICT;
+);
 CREATE TABLE releases (
     id TEXT PRIMARY KEY, network TEXT NOT NULL REFERENCES networks (id), drawn_at TEXT NOT NULL,
     charge TEXT NOT NULL, specification TEXT NOT NULL
-) STRICT;
+);
 CREATE TABLE private_loads (
     release TEXT NOT NULL REFERENCES releases (id), position INTEGER NOT NULL,
     bus INTEGER NOT NULL, p INTEGER NOT NULL, q INTEGER NOT NULL,
     PRIMARY KEY (release, position)
-) STRICT;
+);
 CREATE INDEX by_bus ON private_loads (bus);
 """
 
@@ -73,7 +70,7 @@ class Spending:
     buses: Sequence[int]
     epsilon: Number
     distance: Number | None
-    """α in p.u.; None where ε holds at any distance."""
+    """α in MVA; None where ε holds at any distance."""
     specification: str
     """Everything that makes the release what it is, as text: the same id needs the same."""
 
@@ -96,13 +93,12 @@ class Account:
 
 
 def network_id(network: Network) -> str:
-    """Return an identity of the network made of public facts alone: its buses and lines."""
-    number, lines = network.buses.number, network.lines
-    digest = hashlib.sha256()
-    for array in (number, number[lines.from_bus], number[lines.to_bus]):
-        digest.update(np.ascontiguousarray(array, dtype=">i8").tobytes())
-        digest.update(b"|")
-    return digest.hexdigest()[:16]
+    """Return an identity of the network made of public facts alone: the numbers of its buses.
+
+    Lines, limits and the order of rows may change without a load getting a second budget.
+    """
+    numbers = np.sort(network.buses.number).astype(">i8")
+    return hashlib.sha256(numbers.tobytes()).hexdigest()[:16]
 
 
 def default_path() -> Path:
@@ -121,16 +117,44 @@ class Ledger:
         self.path = path
         if not path.exists():
             _create(path)
-        _refuse_foreign(path)
-        self._database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
-            self._database.execute("PRAGMA synchronous = EXTRA")
-            verdict = self._database.execute("PRAGMA quick_check(1)").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            verdict = str(error)
-        if verdict != "ok":
+            # The file is opened by SQLite alone: closing another descriptor of it would drop the
+            # locks of every connection this process has.
+            self._database = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+            )
+        except sqlite3.Error as error:
+            raise _trouble(path, error) from error
+        try:
+            self._check()
+        except BaseException:
             self._database.close()
-            raise _damaged(path, verdict)
+            raise
+
+    def _check(self) -> None:
+        """Refuse a file that is no ledger, of another version, or damaged; none is written to."""
+        database = self._database
+        try:
+            application, version = (
+                database.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("application_id", "user_version")
+            )
+            if application != _APPLICATION_ID:
+                raise GridveilError(f"{self.path}: this is not a ledger; it was left untouched")
+            if version != _VERSION:
+                raise GridveilError(
+                    f"{self.path}: a ledger of version {version}, but this program knows version "
+                    f"{_VERSION}; it was left untouched"
+                )
+            database.execute("PRAGMA synchronous = EXTRA")
+            verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.Error as error:
+            raise _trouble(self.path, error) from error
+        if verdict != "ok":
+            raise _damaged(self.path, verdict)
 
     def close(self) -> None:
         """Close the file."""
@@ -220,18 +244,17 @@ class Ledger:
         database = self._database
         try:
             database.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        except sqlite3.OperationalError as error:
-            raise GridveilError(f"{self.path}: {error}; another process may be using it") from error
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.path, str(error)) from error
+        except sqlite3.Error as error:
+            raise _trouble(self.path, error) from error
         try:
             yield database
             database.execute("COMMIT")
         except BaseException as error:
-            if database.in_transaction:
-                database.execute("ROLLBACK")
-            if isinstance(error, sqlite3.DatabaseError):
-                raise _damaged(self.path, str(error)) from error
+            with suppress(sqlite3.Error):
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise _trouble(self.path, error) from error
             raise
 
     def _stored(
@@ -259,6 +282,8 @@ class Ledger:
         """Return ε at the network's distance, noting that distance with its first release."""
         epsilon = exact(spending.epsilon, "epsilon")
         asked = None if spending.distance is None else exact(spending.distance, "distance")
+        if epsilon <= 0 or (asked is not None and asked <= 0):
+            raise GridveilError("epsilon and alpha must be above 0")
         row = database.execute(
             "SELECT distance FROM networks WHERE id = ?", (spending.network,)
         ).fetchone()
@@ -295,13 +320,14 @@ class Ledger:
         if not over:
             return
         bus, before, cap = over[0]
+        left, rate = max(cap - before, Fraction(0)), exact(spending.epsilon, "epsilon") / charge
         others = f" and {len(over) - 1} more loads" if len(over) > 1 else ""
         raise BudgetExceededError(
             f"over budget: bus {bus} of {spending.label}{others}. It has spent ε = "
             f"{float(before):g} of its cap of {float(cap):g}, and this release would cost "
             f"{float(charge):g} more. Every release of a load adds to what can be learnt about it. "
-            f"Release with ε of at most {max(0.0, float(cap - before)):g}, or raise the cap with "
-            f"'gridveil budget cap' if that weaker protection is acceptable"
+            f"Release with ε of at most {float(left * rate):g}, or raise the cap with 'gridveil "
+            "budget cap' if that weaker protection is acceptable"
         )
 
     def _cap(self, database: sqlite3.Connection, network: str, bus: int) -> Fraction:
@@ -327,32 +353,26 @@ def _create(path: Path) -> None:
         database = sqlite3.connect(temporary)
         database.executescript(_SCHEMA)
         database.close()
-        # A link fails where the other process was faster; its ledger is as good.
-        with suppress(FileExistsError):
+        try:
             path.hardlink_to(temporary)
+        except FileExistsError:
+            pass  # another process was faster; its ledger is as good
+        except OSError:  # no hard links here
+            temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _refuse_foreign(path: Path) -> None:
-    """Look at the header before SQLite may touch the file."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(_HEADER.size)
-    except OSError as error:
-        raise GridveilError(f"{path}: the ledger cannot be read: {error.strerror}") from error
-    if len(header) < _HEADER.size or not header.startswith(_MAGIC):
-        raise GridveilError(f"{path}: this is not a ledger; it was left untouched")
-    _, version, application = _HEADER.unpack(header)
-    if application != _APPLICATION_ID:
-        raise GridveilError(
-            f"{path}: this is a database of another program, not a ledger; it was left untouched"
-        )
-    if version != _VERSION:
-        raise GridveilError(
-            f"{path}: a ledger of version {version}, but this program knows version {_VERSION}; "
-            "it was left untouched"
-        )
+def _trouble(path: Path, error: sqlite3.Error) -> GridveilError:
+    """Tell a damaged ledger from one that cannot be used just now."""
+    if "not a database" in str(error):
+        return GridveilError(f"{path}: this is not a ledger; it was left untouched")
+    if type(error) is sqlite3.DatabaseError:
+        return _damaged(path, str(error))
+    return GridveilError(
+        f"{path}: the ledger cannot be used: {error}. Nothing was charged; see whether the file "
+        "may be written, the disk is full, or another process is using it"
+    )
 
 
 def _damaged(path: Path, detail: str) -> GridveilError:

@@ -3,12 +3,14 @@
 import json
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
+from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.grid import from_grid, to_grid
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Ledger, Spending, network_id
@@ -73,8 +75,10 @@ def privatise(
             label=network.name,
             buses=buses,
             epsilon=guarantee.epsilon,
-            distance=guarantee.distance,
-            specification=json.dumps(mechanism.specification(), sort_keys=True),
+            distance=distance_mva(guarantee.distance, network),
+            specification=json.dumps(
+                {"base_mva": network.base_mva, **mechanism.specification()}, sort_keys=True
+            ),
         ),
         draw,
     )
@@ -82,8 +86,15 @@ def privatise(
     return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
 
 
+def distance_mva(alpha: Number | None, network: Network) -> Fraction | None:
+    """Return α in MVA, in which budgets are kept: the base of a file is only a convention."""
+    return None if alpha is None else exact(alpha, "alpha") * exact(network.base_mva, "base")
+
+
 def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLoads:
     """Draw noisy loads for a study: fast and repeatable, not private, no budget touched."""
+    if seed < 0:
+        raise GridveilError(f"seed: {seed} must be 0 or more")
     p, q = mechanism.simulate(_true_loads(network), np.random.default_rng(seed)).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.SIMULATION, None)
 

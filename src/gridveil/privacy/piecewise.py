@@ -69,8 +69,10 @@ class Piecewise:
     def release(self, loads: IntArray) -> IntArray:
         """Return private values of loads on the grid."""
         lower, upper = self.bounds.on_grid(self.step, len(loads))
-        _refuse_outside(loads < lower, loads > upper)
-        window = self._window(loads.ravel(), lower.ravel(), upper.ravel())
+        # Bounds are rounded inwards and loads to the nearest step: a load at its bound may be one
+        # step beyond it.
+        _refuse_outside(loads < lower - 1, loads > upper + 1)
+        window = self._window(np.clip(loads, lower, upper).ravel(), lower.ravel(), upper.ravel())
         inside = bernoulli(window.probability, window.exactly)
         within = window.start + uniform_below(window.width)
         skipped = window.first + uniform_below(window.total - window.width)
@@ -128,7 +130,7 @@ class Piecewise:
             "mechanism": self.name,
             "calibration": self.kind,
             **self.calibration.specification(),
-            "bounds": self.bounds.source,
+            **self.bounds.specification(),
         }
 
     def _window(self, loads: IntArray, lower: IntArray, upper: IntArray) -> "_Window":
@@ -172,7 +174,7 @@ class _Window:
         wide = Context(prec=context.prec + 10)
         ratio = wide.divide(Decimal(self.epsilon.numerator), Decimal(self.epsilon.denominator))
         width, total = int(self.width[index]), int(self.total[index])
-        rest = wide.multiply(Decimal(total - width), wide.exp(-ratio))
+        rest = wide.multiply(Decimal(total - width), wide.exp(wide.minus(ratio)))
         return wide.divide(Decimal(width), wide.add(Decimal(width), rest))
 
 
