@@ -5,9 +5,12 @@ import random
 import secrets
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from gridveil.errors import GridveilError
 from gridveil.privacy.ledger import BudgetExceededError, Ledger, Spending, network_id
 from tests.cases import TINY
 
+ROOT = Path(__file__).parents[2]
 BUSES = [3, 5, 8, 13, 21]
 SPENDING = Spending("net", "a network", BUSES, "1", "0.1", "spec")
 
@@ -164,22 +168,25 @@ def test_opening_the_ledger_twice_keeps_the_locks_of_the_first(path):
     """A second connection, opened and closed during a draw, must not let another process in."""
     Ledger(path).set_cap(1)
     ledger = Ledger(path)
-    children = []
+    others = []
 
     def slow():
         Ledger(path).close()
-        child = os.fork()
-        if child == 0:
-            try:
-                Ledger(path).spend("other", SPENDING, draw)
-            finally:
-                os._exit(0)
-        children.append(child)
-        time.sleep(0.5)
+        script = (
+            "import sys; from pathlib import Path; from tests.privacy.test_ledger import *; "
+            "Ledger(Path(sys.argv[1])).spend('other', SPENDING, draw)"
+        )
+        others.append(
+            subprocess.Popen(
+                [sys.executable, "-c", script, path], cwd=ROOT, stderr=subprocess.PIPE, text=True
+            )
+        )
+        time.sleep(3)
         return draw()
 
     ledger.spend("mine", SPENDING, slow)
-    os.waitpid(children[0], 0)
+    _, errors = others[0].communicate(timeout=60)
+    assert "BudgetExceededError" in errors
     database = sqlite3.connect(path)
     assert database.execute("SELECT id FROM releases").fetchall() == [("mine",)]
 
