@@ -42,13 +42,7 @@ def _polar(draws: int) -> Iterator[tuple[str, float]]:
         z = planar_laplace(draws if not margin else draws // 20, SMALL, **margin)
         yield f"polar exact, single points{name}", chi_square(z, lambda x, y: np.hypot(x, y))
     mechanism = PolarLaplace.of(EPSILON, ALPHA)
-    zeros = np.zeros((draws, 2))
-    exact = mechanism.release(zeros.astype(np.int64)) / mechanism.calibration.scale
-    random = np.random.default_rng(1)
-    # Spread each grid point over its cell, so that ties do not spoil the continuous test.
-    exact += (random.random(exact.shape) - 0.5) / mechanism.calibration.scale
-    simulated = mechanism.simulate(zeros, random) * EPSILON / ALPHA
-    for name, noise in (("exact", exact), ("simulated", simulated)):
+    for name, noise in _noise(mechanism, draws, seed=1):
         yield f"polar {name}, radius", _ks(np.hypot(*noise.T), stats.gamma(2).cdf)
         angle = np.arctan2(noise[:, 1], noise[:, 0])
         yield f"polar {name}, angle", _ks(angle, stats.uniform(-np.pi, 2 * np.pi).cdf)
@@ -58,16 +52,24 @@ def _product(draws: int) -> Iterator[tuple[str, float]]:
     z = discrete_laplace(2 * draws, SMALL).reshape(-1, 2)
     yield "product exact, single points", chi_square(z, lambda x, y: np.abs(x) + np.abs(y))
     mechanism = ProductLaplace.of(EPSILON, ALPHA)
-    zeros = np.zeros((draws, 2))
-    exact = mechanism.release(zeros.astype(np.int64)) / mechanism.calibration.scale
-    random = np.random.default_rng(2)
-    exact += (random.random(exact.shape) - 0.5) / mechanism.calibration.scale
-    simulated = mechanism.simulate(zeros, random) * EPSILON / ALPHA
-    for name, noise in (("exact", exact), ("simulated", simulated)):
+    for name, noise in _noise(mechanism, draws, seed=2):
         for axis, values in zip("PQ", noise.T, strict=True):
             yield f"product {name}, {axis}", _ks(values, stats.laplace.cdf)
         independent = stats.spearmanr(np.abs(noise[:, 0]), np.abs(noise[:, 1])).pvalue
         yield f"product {name}, independence", float(independent)
+
+
+def _noise(
+    mechanism: PolarLaplace | ProductLaplace, draws: int, seed: int
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield exact and simulated noise in units of its scale.
+
+    Each grid point is spread over its cell, so that ties do not spoil a continuous test.
+    """
+    zeros, random = np.zeros((draws, 2)), np.random.default_rng(seed)
+    steps = mechanism.release(zeros.astype(np.int64)) + random.random((draws, 2)) - 0.5
+    yield "exact", steps / mechanism.calibration.scale
+    yield "simulated", mechanism.simulate(zeros, random) * EPSILON / ALPHA
 
 
 def _piecewise(draws: int, mechanism: Piecewise) -> Iterator[tuple[str, float]]:

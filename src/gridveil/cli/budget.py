@@ -1,7 +1,9 @@
 """`gridveil budget`: what each load has spent, its cap, and why a release would be refused."""
 
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -79,7 +81,7 @@ def cap(
     """Set the cap of all loads, of a case's loads, or of single loads of a case."""
     network = None if case is None else load_case(case)
     if network is not None and bus:
-        unknown = set(bus) - set(network.buses.number[network.loads.bus].tolist())
+        unknown = set(bus) - set(network.load_buses)
         if unknown:
             raise GridveilError(f"{case} has no load at bus {min(unknown)}")
     Ledger(ledger or default_path()).set_cap(
@@ -102,7 +104,8 @@ def explain(
     """
     network = load_case(case)
     try:
-        charge = _existing(ledger or default_path()).check(_spending(network, epsilon, alpha))
+        with _existing(ledger or default_path()) as opened:
+            charge = opened.check(_spending(network, epsilon, alpha))
     except BudgetExceededError as error:
         console.print(f"refused: {error}", soft_wrap=True)
         raise typer.Exit(REFUSED) from None
@@ -112,11 +115,12 @@ def explain(
 
 
 def _spending(network: Network, epsilon: str, alpha: str) -> Spending:
-    buses = network.buses.number[network.loads.bus].tolist()
     distance = distance_mva(alpha, network)
-    return Spending(network_id(network), network.name, buses, epsilon, distance, "")
+    return Spending(network_id(network), network.name, network.load_buses, epsilon, distance, "")
 
 
-def _existing(path: Path) -> Ledger:
+@contextmanager
+def _existing(path: Path) -> Iterator[Ledger]:
     """Open a ledger to look at; where there is none, an empty one that leaves no trace."""
-    return Ledger(path) if path.exists() else Ledger(Path(tempfile.mkdtemp()) / "empty.sqlite")
+    with TemporaryDirectory() as folder:
+        yield Ledger(path if path.exists() else Path(folder) / "empty.sqlite")

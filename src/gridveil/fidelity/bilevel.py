@@ -21,6 +21,7 @@ the displacement falls noticeably.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,10 +54,6 @@ class _Candidate:
     attempt: Attempt
     opf: OPFResult
 
-    @property
-    def loads(self) -> FloatArray:
-        return np.stack([self.attempt.p, self.attempt.q], axis=1)
-
 
 @dataclass
 class _Search:
@@ -87,20 +84,21 @@ class _Search:
     def _inner(self) -> float:
         return self.beta * (1 - _MARGIN)
 
+    @cached_property
     def bands(self) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
+        """The bands of the generators and of the total, as far as they have been raised."""
         return bands_of(self.network, self.costs, self._inner, self.band, self.raised)
 
     def raise_bands(self, cost: float) -> None:
         """Raise the lower ends of the bands by what an optimal cost lacks, up to O* itself."""
         lacking = (self.least - cost) / abs(self._total) if self._total else 0.0
         self.raised = min(self.raised + lacking, self._inner)
+        del self.bands
 
     def nearest(
         self, target: FloatArray, cuts: Sequence[Cut] = (), start: Attempt | None = None
     ) -> Attempt:
-        attempt, solves, iterations = nearest_loads(
-            self.network, target, *self.bands(), cuts, start
-        )
+        attempt, solves, iterations = nearest_loads(self.network, target, *self.bands, cuts, start)
         self.solves, self.iterations = self.solves + solves, self.iterations + iterations
         return attempt
 
@@ -116,7 +114,7 @@ class _Search:
         return self.least <= candidate.opf.cost <= self.most
 
     def moved(self, attempt: Attempt) -> float:
-        return float(np.linalg.norm(np.stack([attempt.p, attempt.q], axis=1) - self.noisy))
+        return float(np.linalg.norm(attempt.loads - self.noisy))
 
     def cut(self, candidate: _Candidate, overshoot: float = 0.0) -> Cut:
         """Return the half-space where prices promise the least cost, or somewhat more."""
@@ -148,9 +146,8 @@ class _Search:
             if tried == _PATIENCE:
                 candidate = dearest
             self.raise_bands(candidate.opf.cost)
-            attempt = self.nearest(
-                candidate.loads, [self.cut(candidate, _OVERSHOOT)], candidate.attempt
-            )
+            last = candidate.attempt
+            attempt = self.nearest(last.loads, [self.cut(candidate, _OVERSHOOT)], last)
         return None
 
     def improved(self, best: _Candidate, enough: float) -> _Candidate:
@@ -169,7 +166,7 @@ class _Search:
                 if self.moved(attempt) > (1 - _WORTHWHILE) * before:
                     break
             else:
-                target = (best.loads + candidate.loads) / 2
+                target = (best.attempt.loads + attempt.loads) / 2
         return best
 
 
@@ -178,7 +175,7 @@ def solve_bilevel(
 ) -> Found:
     """Solve P_BL for noisy loads of shape (loads, 2)."""
     search = _Search(network, noisy, costs, beta, band)
-    bands, _ = search.bands()
+    bands, _ = search.bands
     relaxed = search.nearest(noisy)
     first = search.first(relaxed)
     if first is None or not search.keeps(first):

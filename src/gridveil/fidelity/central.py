@@ -48,6 +48,11 @@ class Attempt:
     point: OperatingPoint
     iterations: int
 
+    @property
+    def loads(self) -> FloatArray:
+        """P and Q of every load, of shape (loads, 2)."""
+        return np.stack([self.p, self.q], axis=1)
+
 
 def bands_of(
     network: Network, costs: FloatArray, beta: float, band: str, raised: float = 0.0

@@ -140,24 +140,22 @@ def changes(network: Network) -> list[Edit]:
     _refuse_unsaveable(network, source)
     edits: list[Edit] = []
     for f in FIELDS:
-        old, new = (getattr(getattr(n, f.part), f.name) for n in (source, network))
-        rows = getattr(network, f.part).row
-        differs = old != new
-        if f.column in ("angmin", "angmax"):
-            # Where the file has no limits, one of the two alone would give the other a meaning.
-            differs = (source.lines.angle_min != network.lines.angle_min) | (
-                source.lines.angle_max != network.lines.angle_max
-            )
-        changed = np.flatnonzero(differs)
+        part = getattr(network, f.part)
+        changed = np.flatnonzero(np.any([_differs(t, source, network) for t in f.tied()], axis=0))
         if len(changed) and f.column not in network.case.tables[f.table].columns:
             raise GridveilError(
                 f"cannot save {network.name}: {f.part}.{f.name} changed, but the file's {f.table} "
                 f"table has no column {f.column}"
             )
         for i in changed:
-            value = _cell(f, float(new[i]), network.base_mva)
-            edits.append(Edit(f.table, int(rows[i]), f.column, value))
+            value = _cell(f, float(getattr(part, f.name)[i]), network.base_mva)
+            edits.append(Edit(f.table, int(part.row[i]), f.column, value))
     return edits
+
+
+def _differs(f: "Field", source: Network, network: Network) -> BoolArray:
+    old, new = (getattr(getattr(n, f.part), f.name) for n in (source, network))
+    return np.asarray(old != new)
 
 
 def saved_text(network: Network) -> str:
@@ -189,7 +187,7 @@ def _refuse_unsaveable(network: Network, source: Network) -> None:
                     f"cannot save {network.name}: {part}.{spec.name} differs from its source file; "
                     "only values that stand in a column of the bus, gen or branch table can change"
                 )
-    left_out = set(build_network(network.case).loads.row.tolist()) - set(network.loads.row.tolist())
+    left_out = set(np.flatnonzero(in_service(network.case).load)) - set(network.loads.row)
     if left_out:
         raise GridveilError(
             f"cannot save {network.name}: it leaves out {len(left_out)} loads that its source file "
@@ -257,6 +255,12 @@ class Field:
     absent: Callable[[Table], BoolArray] | None = None
     """Where the file gives no value, so that `default` holds."""
     default: float = np.nan
+
+    def tied(self) -> "list[Field]":
+        """Return the fields absent together: one alone in the file gives the others a meaning."""
+        if self.absent is None:
+            return [self]
+        return [f for f in FIELDS if f.absent is self.absent]
 
     def read(self, table: Table, base_mva: float) -> FloatArray:
         """Return the field for every row of the table."""

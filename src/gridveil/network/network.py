@@ -50,6 +50,11 @@ class Loads(ArrayRecord):
     def __len__(self) -> int:
         return len(self.bus)
 
+    @property
+    def values(self) -> FloatArray:
+        """P and Q of every load, of shape (loads, 2)."""
+        return np.stack([self.p, self.q], axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class Generators(ArrayRecord):
@@ -147,6 +152,11 @@ class Network(ArrayRecord):
         np.add.at(p, self.loads.bus, self.loads.p)
         np.add.at(q, self.loads.bus, self.loads.q)
         return p, q
+
+    @property
+    def load_buses(self) -> list[int]:
+        """The number of each load's bus."""
+        return [int(number) for number in self.buses.number[self.loads.bus]]
 
     def bus_name(self, bus: Index) -> str:
         """Return how to call a bus in a message."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
@@ -188,5 +188,5 @@ def _bound(hits: float, guesses: float, doubt: float) -> float:
     """Return ln(h/(1 − h)) for the Clopper-Pearson lower bound h, at least 0."""
     if hits <= 0:
         return 0.0
-    rate = float(beta.ppf(doubt, hits, guesses - hits + 1))
+    rate = float(betaincinv(hits, guesses - hits + 1, doubt))
     return max(0.0, float(np.log(rate / (1 - rate))))

@@ -93,20 +93,19 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
         raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise GridveilError(f"{path}: this is not a CSV file in UTF-8: {error}") from error
-    numbers = network.buses.number[network.loads.bus]
-    absent = [int(number) for number in numbers if int(number) not in rows]
+    absent = [number for number in network.load_buses if number not in rows]
     if absent:
         raise GridveilError(
             f"{path}: no bounds for bus {absent[0]}"
             + (f" and {len(absent) - 1} other load buses" if len(absent) > 1 else "")
         )
-    table = np.array([rows[int(number)] for number in numbers]) / network.base_mva
+    table = np.array([rows[number] for number in network.load_buses]) / network.base_mva
     return PublicBounds(table[:, [0, 2]], table[:, [1, 3]], str(path))
 
 
 def simulation_bounds(network: Network) -> PublicBounds:
     """Return bounds taken from the loads themselves, alike for all: for simulation only."""
-    loads = np.stack([network.loads.p, network.loads.q], axis=1)
+    loads = network.loads.values
     lower = loads.min(axis=0, keepdims=True, initial=0.0)
     upper = loads.max(axis=0, keepdims=True, initial=0.0)
     upper = np.maximum(upper, lower + 1e-3)

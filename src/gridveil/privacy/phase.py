@@ -63,7 +63,6 @@ def privatise(
             "accept the unsound one explicitly"
         )
     loads = _true_loads(network)
-    buses = [int(number) for number in network.buses.number[network.loads.bus]]
 
     def draw() -> IntArray:
         return mechanism.release(to_grid(loads, mechanism.step))
@@ -73,7 +72,7 @@ def privatise(
         Spending(
             network=network_id(network),
             label=network.name,
-            buses=buses,
+            buses=network.load_buses,
             epsilon=guarantee.epsilon,
             distance=distance_mva(guarantee.distance, network),
             specification=json.dumps(
@@ -102,4 +101,4 @@ def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLo
 def _true_loads(network: Network) -> FloatArray:
     if not len(network.loads):
         raise GridveilError(f"{network.name} has no loads, so there is nothing to protect")
-    return np.stack([network.loads.p, network.loads.q], axis=1)
+    return network.loads.values
