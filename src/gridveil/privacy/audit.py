@@ -4,6 +4,10 @@ One of two loads at distance α is picked by a fair coin and released; the playe
 guesses which it was, but only where the output makes it sure enough. Under ε-differential privacy
 a guess is right with probability at most e^ε/(1 + e^ε), whatever the output. So if it is right more
 often, ε must be larger: ε ≥ ln(h/(1 − h)), with h the Clopper-Pearson lower bound of the hit rate.
+
+At 99 % confidence one sound and tight mechanism in a hundred would be called broken by bad luck. So
+a bound above the claim is doubted: the game is played again with fresh releases, twice, and the
+smallest bound counts. A false alarm then comes once in a million audits.
 """
 
 import os
@@ -23,6 +27,8 @@ from gridveil.privacy.mechanism import AuditableMechanism
 CONFIDENCE = 0.99
 POWER = 0.9
 """An honest audit of a tight mechanism reaches this share of the claim."""
+REPLAYS = 2
+"""How often a bound above the claim is played again before it is believed."""
 LEAST_TRIALS, MOST_TRIALS = 1000, 100_000_000
 _PILOT_SHARE = 0.15
 _CLOSENESS_SHARE = 0.1
@@ -103,6 +109,24 @@ def audit(
         raise GridveilError(f"trials: {trials} is too few to learn anything; use {LEAST_TRIALS}")
     if trials > MOST_TRIALS:
         raise GridveilError(f"trials: {trials} is too many; use at most {MOST_TRIALS}")
+    result = _play_all(mechanism, epsilon, pairs, trials, confidence, progress)
+    for _ in range(REPLAYS):
+        if result.verdict is not Verdict.BROKEN:
+            break
+        again = _play_all(mechanism, epsilon, pairs, trials, confidence, progress)
+        result = min(result, again, key=lambda game: game.epsilon_lower_bound)
+    return result
+
+
+def _play_all(
+    mechanism: AuditableMechanism,
+    epsilon: float,
+    pairs: Sequence[Pair],
+    trials: int,
+    confidence: float,
+    progress: Callable[[int, int], None] | None,
+) -> AuditResult:
+    """Play once for every pair, with joint confidence."""
     doubt = (1 - confidence) / len(pairs)  # Bonferroni
     results = []
     for i, (one, other) in enumerate(pairs):
