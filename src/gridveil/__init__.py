@@ -1,7 +1,10 @@
 """Release power-network loads under local differential privacy, without breaking the network."""
 
+from gridveil.admm.options import AgentOptions
+from gridveil.admm.policy import Policy
 from gridveil.errors import GridveilError
-from gridveil.fidelity.phase import restore
+from gridveil.fidelity.choices import BandKind, Method
+from gridveil.fidelity.phase import restore, restore_many
 from gridveil.fidelity.result import Restored
 from gridveil.network.library import list_cases, load_case, save_case
 from gridveil.network.network import Network
@@ -20,17 +23,21 @@ from gridveil.privacy.product_laplace import ProductLaplace
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgentOptions",
+    "BandKind",
     "BudgetExceededError",
     "CaseError",
     "Clamped",
     "GridveilError",
     "Guarantee",
     "Ledger",
+    "Method",
     "Network",
     "NoisyLoads",
     "OPFResult",
     "Piecewise",
     "PolarLaplace",
+    "Policy",
     "ProductLaplace",
     "PublicBounds",
     "Restored",
@@ -40,6 +47,7 @@ __all__ = [
     "privatise",
     "read_bounds",
     "restore",
+    "restore_many",
     "save_case",
     "simulate_loads",
     "solve_acopf",

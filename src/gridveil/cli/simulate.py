@@ -1,14 +1,18 @@
 """`gridveil simulate`: a seeded, non-private study of one draw through both phases."""
 
-from enum import StrEnum
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from gridveil.admm.options import AgentOptions
+from gridveil.admm.policy import Policy
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.solve import NOT_SOLVED
 from gridveil.errors import GridveilError
+from gridveil.fidelity.choices import BandKind, Method
 from gridveil.fidelity.phase import restore
 from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
@@ -18,22 +22,13 @@ from gridveil.privacy.calibration import exact
 from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.phase import simulate_loads
 
-
-class Methods(StrEnum):
-    """How the fidelity phase is solved."""
-
-    CENTRAL = "central"
-    BILEVEL = "bilevel"
-
-
-class BandKinds(StrEnum):
-    """Whose costs stay within β."""
-
-    GENERATOR = "generator"
-    TOTAL = "total"
+_AGENT_OPTIONS = (
+    "policy", "max_iterations", "residual", "time_limit", "checkpoint", "polish",
+)  # fmt: skip
 
 
 def simulate(
+    context: typer.Context,
     case: Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")],
     alpha: Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")] = "0.1",
     epsilon: Annotated[str, typer.Option(help="Privacy budget ε.")] = "1",
@@ -50,12 +45,35 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(help="The draw.")] = 1,
     method: Annotated[
-        Methods, typer.Option(help="central: P_RBL; bilevel: also the optimal cost in its band.")
-    ] = Methods.CENTRAL,
+        Method,
+        typer.Option(
+            help="central: P_RBL; bilevel: also the optimal cost in its band; admm: among agents."
+        ),
+    ] = Method.CENTRAL,
     band: Annotated[
-        BandKinds,
+        BandKind,
         typer.Option(help="Whose cost stays within beta: each generator's, or all."),
-    ] = BandKinds.GENERATOR,
+    ] = BandKind.GENERATOR,
+    policy: Annotated[
+        Policy, typer.Option(help="admm: how penalties change; paper reproduces the paper.")
+    ] = Policy.FAST,
+    max_iterations: Annotated[int, typer.Option(help="admm: iterations at most.")] = 5000,
+    residual: Annotated[
+        float, typer.Option("--tolerance", help="admm: largest primal and dual residual, in p.u.")
+    ] = 1e-5,
+    time_limit: Annotated[
+        float, typer.Option(help="admm: seconds of iterating at most.")
+    ] = math.inf,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="admm: a file to keep the run in, and to go on from.")
+    ] = None,
+    polish: Annotated[
+        bool, typer.Option("--polish", help="admm: a central last step, to violations of 1e-6.")
+    ] = False,
+    compare_central: Annotated[
+        bool,
+        typer.Option("--compare-central", help="Tell the distance to the central solution."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Study one draw: noise from a seed, then the fidelity phase. Not private, spends no budget.
@@ -64,6 +82,7 @@ def simulate(
 
     Example: gridveil simulate case39_epri --alpha 0.1 --beta 0.01 --method bilevel
     """
+    _refuse_agent_options(context, method)
     network = load_case(case)
     limits = simulation_bounds(network) if bounds is None else read_bounds(bounds, network)
     chosen = make_mechanism(mechanism, epsilon, alpha, calibration=calibration.value, bounds=limits)
@@ -79,10 +98,24 @@ def simulate(
         status.update("solving the noisy network …")
         alone = solve_acopf(network.with_loads(noisy.p, noisy.q))
         status.update("restoring …")
-        restored = restore(
-            network, noisy, original.generator_costs, tolerance, method.value, band.value
-        )
-    figures = as_dict(case, original, alone, restored)
+        agents = None
+        if method is Method.ADMM:
+            agents = AgentOptions(
+                policy=policy,
+                max_iterations=max_iterations,
+                tolerance=residual,
+                time_limit=time_limit,
+                polish=polish,
+                checkpoint=checkpoint,
+                progress=lambda now: status.update(
+                    f"iteration {now.iteration}: primal {now.primal:.1e}, dual {now.dual:.1e}"
+                ),
+                say=error_console.print,
+            )
+        costs = original.generator_costs
+        restored = restore(network, noisy, costs, tolerance, method, band, agents)
+        central = restore(network, noisy, costs, tolerance) if compare_central else None
+    figures = as_dict(case, original, alone, restored, central)
     if as_json:
         print_json(figures)
     else:
@@ -91,27 +124,72 @@ def simulate(
         raise typer.Exit(NOT_SOLVED)
 
 
-def as_dict(case: str, original: OPFResult, alone: OPFResult, restored: Restored) -> dict[str, Any]:
+def _refuse_agent_options(context: typer.Context, method: Method) -> None:
+    """Refuse options that would have no effect."""
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in _AGENT_OPTIONS
+        and (source := context.get_parameter_source(option.name)) is not None
+        and source.name == "COMMANDLINE"
+    ]
+    if given and method is not Method.ADMM:
+        raise GridveilError(f"{given[0]}: means something with --method admm only")
+
+
+def as_dict(
+    case: str,
+    original: OPFResult,
+    alone: OPFResult,
+    restored: Restored,
+    central: Restored | None = None,
+) -> dict[str, Any]:
     """Return the figures of a study as JSON shows them; gaps are relative to O*."""
     solved, noisy = restored.status.solved, alone.status.solved
-    checked = solved and restored.opf.status.solved
+    reached = solved or restored.agents is not None
+    checked = reached and restored.opf.status.solved
     return {
         "case": case,
         "method": restored.method,
         "status": restored.status.name.lower(),
         "message": restored.status.value,
         "cost": original.cost,
-        "displacement": restored.displacement if solved else None,
-        "extra_displacement": restored.extra_displacement if solved else None,
-        "cost_gap_dispatch": restored.cost_gap_dispatch if solved else None,
+        "displacement": restored.displacement if reached else None,
+        "extra_displacement": restored.extra_displacement if reached else None,
+        "cost_gap_dispatch": restored.cost_gap_dispatch if reached else None,
         "cost_gap_opf": restored.cost_gap_opf if checked else None,
-        "worst_generator_gap": restored.worst_generator_gap if solved else None,
+        "worst_generator_gap": restored.worst_generator_gap if reached else None,
         "worst_generator_gap_opf": restored.worst_generator_gap_opf if checked else None,
         "noisy_feasible": noisy,
         "noisy_cost_gap": relative_gap(alone.cost, original.cost) if noisy else None,
         "max_violation": restored.max_violation,
         "solves": restored.solves,
         "seconds": restored.seconds,
+        **_agents_dict(restored),
+        **_comparison(restored, central),
+    }
+
+
+def _agents_dict(restored: Restored) -> dict[str, Any]:
+    run = restored.agents
+    if run is None:
+        return {}
+    return {
+        "primal": run.primal,
+        "dual": run.dual,
+        "iterations": run.iterations,
+        "iterations_per_second": run.iterations_per_second,
+    }
+
+
+def _comparison(restored: Restored, central: Restored | None) -> dict[str, Any]:
+    """Return how far the loads are from those the central solver finds, in p.u."""
+    if central is None or not central.status.solved:
+        return {"distance_to_central": None, "central_displacement": None}
+    apart = restored.network.loads.values - central.network.loads.values
+    return {
+        "distance_to_central": float(np.linalg.norm(apart)),
+        "central_displacement": central.displacement,
     }
 
 
@@ -124,7 +202,7 @@ def _print(figures: dict[str, Any], beta: float, restored: Restored) -> None:
         else "AC-infeasible"
     )
     console.print(f"noise alone: {noisy}")
-    if restored.status.solved:
+    if figures["displacement"] is not None:
         console.print(
             f"loads moved by {figures['displacement']:.4f} p.u. in all; largest violation "
             f"{figures['max_violation']:.1e} p.u."
@@ -139,5 +217,15 @@ def _print(figures: dict[str, Any], beta: float, restored: Restored) -> None:
             f"optimal cost of the restored network {figures['cost_gap_opf']:+.3%}, "
             f"{'within' if within else 'OUTSIDE'} β = {beta:g}",
             style="" if within else "yellow",
+        )
+    if figures["distance_to_central"] is not None:
+        console.print(
+            f"{figures['distance_to_central']:.2g} p.u. from the central solution, which moved "
+            f"loads by {figures['central_displacement']:.4f}"
+        )
+    if restored.agents is not None:
+        console.print(
+            f"{figures['iterations']} iterations at {figures['iterations_per_second']:,.0f} a "
+            f"second; primal residual {figures['primal']:.1e}, dual {figures['dual']:.1e}"
         )
     console.print(f"{restored.solves} solves in {restored.seconds:.2f} s", style="dim")

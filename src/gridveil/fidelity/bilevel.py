@@ -28,6 +28,7 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.bands import Band
 from gridveil.fidelity.central import Attempt, Cut, bands_of, nearest_loads
+from gridveil.fidelity.choices import BandKind
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
@@ -63,7 +64,7 @@ class _Search:
     noisy: FloatArray
     costs: FloatArray
     beta: float
-    band: str
+    band: BandKind
     raised: float = 0.0
     solves: int = 0
     iterations: int = 0
@@ -171,7 +172,7 @@ class _Search:
 
 
 def solve_bilevel(
-    network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: str
+    network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: BandKind
 ) -> Found:
     """Solve P_BL for noisy loads of shape (loads, 2)."""
     search = _Search(network, noisy, costs, beta, band)

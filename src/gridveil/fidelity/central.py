@@ -14,6 +14,7 @@ import numpy as np
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band, cost_bands
+from gridveil.fidelity.choices import BandKind
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
 from gridveil.opf import ipopt
@@ -55,14 +56,14 @@ class Attempt:
 
 
 def bands_of(
-    network: Network, costs: FloatArray, beta: float, band: str, raised: float = 0.0
+    network: Network, costs: FloatArray, beta: float, band: BandKind, raised: float = 0.0
 ) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
     """Return the band of every generator and, if the sum is what counts, that of the total cost.
 
     `raised` moves the lower ends up by so much, relatively.
     """
     gens = network.generators
-    if band == "generator":
+    if band is BandKind.GENERATOR:
         return cost_bands(network, costs, beta, raised), None
     if len(gens.costs.segment_generator):
         raise GridveilError(
@@ -77,7 +78,7 @@ def bands_of(
 
 
 def solve_central(
-    network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: str
+    network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: BandKind
 ) -> Found:
     """Solve P_RBL for noisy loads of shape (loads, 2)."""
     bands, total = bands_of(network, costs, beta, band)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gridveil.admm.result import AgentRun
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.fidelity.bands import Band
 from gridveil.network.network import Network
@@ -43,6 +44,8 @@ class Restored(ArrayRecord):
     """Time of the phase, without the AC-OPF that checks the result."""
     extra_displacement: float = 0.0
     """What keeping the optimal cost in its band added to the displacement of P_RBL."""
+    agents: AgentRun | None = None
+    """How the agents got there, if it was them."""
 
     @property
     def cost_gap_dispatch(self) -> float:
@@ -88,6 +91,7 @@ class Found:
     iterations: int
     opf: OPFResult | None = None
     extra_displacement: float = 0.0
+    agents: AgentRun | None = None
 
 
 def judged(
@@ -117,6 +121,7 @@ def judged(
         iterations=found.iterations,
         seconds=seconds,
         extra_displacement=found.extra_displacement,
+        agents=found.agents,
     )
 
 

@@ -19,16 +19,15 @@ class Costs(ArrayRecord):
     coefficients: FloatArray
     """(generators, order + 1), ascending powers of p; zeros for piecewise-linear ones."""
     segment_generator: IntArray
-    """Which generator each piecewise-linear segment belongs to."""
+    """Which generator each piecewise-linear segment belongs to, in ascending order."""
     segment_slope: FloatArray
     segment_intercept: FloatArray
 
     def __call__(self, p: FloatArray) -> FloatArray:
-        """Return the cost of each generator at the outputs `p`, in $/h."""
+        """Return the cost of each generator at the outputs `p`, in $/h; the last axis is theirs."""
         total = evaluate(self.coefficients.T, p)
         if len(self.segment_generator):
-            lines = self.segment_slope * p[self.segment_generator] + self.segment_intercept
-            curve = np.full(len(total), -np.inf)
-            np.maximum.at(curve, self.segment_generator, lines)
-            total = np.where(np.isfinite(curve), curve, total)
+            lines = self.segment_slope * p[..., self.segment_generator] + self.segment_intercept
+            generators, first = np.unique(self.segment_generator, return_index=True)
+            total[..., generators] = np.maximum.reduceat(lines, first, axis=-1)
         return total

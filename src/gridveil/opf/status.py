@@ -8,15 +8,17 @@ class Status(Enum):
 
     OPTIMAL = "solved: a local optimum that keeps every limit"
     ACCEPTABLE = "solved, but to a lower accuracy than asked for; the limits are kept"
+    CONVERGED = "solved: the agents agree within the tolerance asked for"
     INFEASIBLE = "no feasible point was found: not all limits can be kept at once"
     ITERATION_LIMIT = "stopped at the iteration limit before a solution was found"
+    TIME_LIMIT = "stopped at the time limit before a solution was found"
     STOPPED = "stopped on request before a solution was found"
     FAILED = "the solver broke down numerically; check for extreme impedances, limits or costs"
 
     @property
     def solved(self) -> bool:
         """Whether the result can be used."""
-        return self in (Status.OPTIMAL, Status.ACCEPTABLE)
+        return self in (Status.OPTIMAL, Status.ACCEPTABLE, Status.CONVERGED)
 
 
 _IPOPT_CODES = {

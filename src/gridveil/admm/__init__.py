@@ -1,0 +1,1 @@
+"""The fidelity phase among agents: loads, generators, lines and buses solve P_RBL by ADMM."""

@@ -1,0 +1,61 @@
+"""Many iterations in one call of compiled code, with a row of history for each."""
+
+from typing import Final
+
+import numpy as np
+
+from gridveil.admm.compiled import compiled
+from gridveil.admm.layout import Layout
+from gridveil.admm.penalties import balance, follow_the_paper
+from gridveil.admm.rounds import (
+    agents_round,
+    bus_round,
+    displacement,
+    multiplier_round,
+    remember,
+    typical_penalty,
+)
+from gridveil.admm.state import State
+from gridveil.arrays import FloatArray
+
+PRIMAL, DUAL, RHO, OBJECTIVE = range(4)
+"""The columns of a history."""
+COLUMNS: Final = 4
+
+
+@compiled
+def advance(
+    layout: Layout,
+    noisy: FloatArray,
+    state: State,
+    as_the_paper: bool,
+    tolerance: float,
+    threaded: bool,
+    history: FloatArray,
+    outputs: FloatArray,
+) -> tuple[int, bool]:
+    """Iterate for as many rows as `history` has; return how many, and whether it converged.
+
+    `outputs` takes every iteration's active output of the generators.
+    """
+    before = np.empty(len(state.z))
+    rho = typical_penalty(state)
+    for k in range(len(history)):
+        remember(state.z, before)
+        agents_round(layout, noisy, state, threaded)
+        bus_round(layout, state)
+        primal, dual = multiplier_round(state, before)
+        state.iteration[0] += 1.0
+        history[k, PRIMAL], history[k, DUAL], history[k, RHO] = primal, dual, rho
+        history[k, OBJECTIVE] = displacement(noisy, state)
+        for g in range(outputs.shape[1]):
+            outputs[k, g] = state.x[len(noisy) + g]
+        if primal <= tolerance and dual <= tolerance:
+            return k + 1, True
+        if as_the_paper:
+            changed = follow_the_paper(state, primal, dual)
+        else:
+            changed = balance(layout, state, before, primal)
+        if changed:
+            rho = typical_penalty(state)
+    return len(history), False

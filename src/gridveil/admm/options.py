@@ -1,0 +1,51 @@
+"""How the agents run, and what they tell meanwhile."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from gridveil.admm.policy import Policy
+from gridveil.errors import GridveilError
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands, for whoever watches it."""
+
+    iteration: int
+    primal: float
+    dual: float
+    objective: float
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How the agents run."""
+
+    policy: Policy = Policy.FAST
+    max_iterations: int = 5000
+    tolerance: float = 1e-5
+    """Of the largest primal and dual residual, in p.u."""
+    time_limit: float = np.inf
+    """In seconds, of iterating."""
+    polish: bool = False
+    """Whether a central solver takes the last step, to violations below 1e-6."""
+    checkpoint: Path | None = None
+    """A file to write the run to now and then, and to go on from."""
+    progress: Callable[[Progress], None] | None = None
+    say: Callable[[str], None] = field(default=lambda text: print(text, file=sys.stderr))
+    """Told before compilation, which takes a while."""
+
+    def __post_init__(self) -> None:
+        if self.policy not in list(Policy):
+            raise GridveilError(f"policy: {self.policy!r} is neither 'fast' nor 'paper'")
+        object.__setattr__(self, "policy", Policy(self.policy))
+        if not self.max_iterations >= 1:
+            raise GridveilError(f"max_iterations: {self.max_iterations} must be 1 or more")
+        if not 0 <= self.tolerance < np.inf:
+            raise GridveilError(f"tolerance: {self.tolerance} must be 0 or more; 1e-5 is usual")
+        if not self.time_limit > 0:
+            raise GridveilError(f"time_limit: {self.time_limit} must be above 0 seconds")

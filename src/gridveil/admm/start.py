@@ -1,0 +1,68 @@
+"""Where a run begins: a flat network and the first penalties. Nothing of the true loads is used."""
+
+import numpy as np
+
+from gridveil.admm.layout import ANGLES, VOLTAGES, Layout
+from gridveil.admm.policy import Policy
+from gridveil.admm.rounds import bus_round
+from gridveil.admm.state import State
+from gridveil.arrays import FloatArray
+
+_FAST_POWER = 0.5
+"""First penalty of every power, a quarter of the curvature of the loads' objective."""
+_FAST_VOLTAGE = 1.5
+"""First penalty of every voltage, relative to the line's |y|: what turns voltages into flows."""
+_PAPER = 5.0
+"""The one penalty of the paper's rule starts at its lower bound."""
+
+
+def first_penalties(layout: Layout, policy: Policy) -> FloatArray:
+    """Return the first penalty of every shared quantity."""
+    if policy is Policy.PAPER:
+        return np.full(layout.size, _PAPER)
+    rho = np.full(layout.size, _FAST_POWER)
+    admittance = np.hypot(layout.cosine[0], layout.sine[0])
+    layout.lines(rho)[VOLTAGES + ANGLES, :] = _FAST_VOLTAGE * admittance
+    return rho
+
+
+def start_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
+    """Start from a flat network: voltages of 1, generators mid-band, loads as they came.
+
+    `noisy` holds p and then q of every load.
+    """
+    size, groups = layout.size, layout.groups
+    x = np.zeros(size)
+    x[: len(noisy)] = noisy
+    gens = x[len(noisy) : layout.first_line].reshape(2, layout.generators)
+    first, last = layout.interval_start[:-1], layout.interval_start[1:] - 1
+    low, high = layout.interval_low[first], layout.interval_high[last]
+    bounded = np.isfinite(low) & np.isfinite(high)
+    gens[0] = np.clip(0.0, low, high)
+    gens[0, bounded] = (low[bounded] + high[bounded]) / 2
+    gens[1] = np.clip(0.0, layout.q_min, layout.q_max)
+    flat = np.zeros((5, len(layout.rate)))
+    flat[:3] = np.clip([[1.0], [1.0], [0.0]], layout.box[::2], layout.box[1::2])
+    v_f, v_t, delta = flat[:3]
+    lines = layout.lines(x)
+    wave = layout.cosine * np.cos(delta) + layout.sine * np.sin(delta)
+    lines[:4] = layout.square * np.stack([v_f, v_f, v_t, v_t]) ** 2 + v_f * v_t * wave
+    lines[VOLTAGES, :] = v_f**2, v_t**2
+    lines[ANGLES, :] = 0.0
+    state = State(
+        x=x,
+        z=x.copy(),
+        dual=np.zeros(size),
+        rho=first_penalties(layout, policy),
+        lines=flat,
+        window_z=x.copy(),
+        ways=np.zeros((4, groups)),
+        turns=np.zeros(groups),
+        last_factor=np.ones(groups),
+        raised=np.ones(groups),
+        residuals=np.array([0.0, np.inf]),
+        iteration=np.zeros(1),
+    )
+    bus_round(layout, state)
+    state.window_z[:] = state.z
+    return state
