@@ -45,3 +45,54 @@ def test_a_study_for_people(gridveil):
 def test_bad_parameters_are_bad_input(gridveil):
     assert gridveil("simulate", "case14_ieee", "--beta", "x").status == 2
     assert gridveil("simulate", "case14_ieee", "--alpha", "0").status == 2
+
+
+def test_among_agents(gridveil):
+    outcome = gridveil("simulate", "case14_ieee", "--method", "admm", "--compare-central", "--json")
+    assert outcome.status == 0
+    figures = json.loads(outcome.out)
+    assert figures["status"] == "converged"
+    assert figures["primal"] <= 1e-5
+    assert figures["dual"] <= 1e-5
+    assert 10 <= figures["iterations"] <= 5000
+    assert figures["iterations_per_second"] > 100
+    assert figures["distance_to_central"] <= max(0.01 * figures["central_displacement"], 1e-3)
+
+
+def test_the_papers_policy_stops_at_the_iteration_limit(gridveil):
+    outcome = gridveil(
+        "simulate", "case14_ieee", "--method", "admm", "--policy", "paper", "--max-iterations", 50,
+        "--json",
+    )  # fmt: skip
+    assert outcome.status == 3
+    figures = json.loads(outcome.out)
+    assert figures["status"] == "iteration_limit"
+    assert figures["iterations"] == 50
+    assert figures["displacement"] > 0
+    assert figures["distance_to_central"] is None
+
+
+def test_a_study_goes_on_from_its_checkpoint_and_is_polished(gridveil, tmp_path):
+    arguments = (
+        "simulate", "case14_ieee", "--method", "admm", "--json",
+        "--checkpoint", tmp_path / "run.npz",
+    )  # fmt: skip
+    first = json.loads(gridveil(*arguments, "--max-iterations", 30).out)
+    second = json.loads(gridveil(*arguments, "--tolerance", "1e-4", "--polish").out)
+    assert first["iterations"] == 30 < second["iterations"]
+    assert second["max_violation"] <= 1e-6
+    assert second["status"] == "optimal"
+
+
+def test_in_words_among_agents(gridveil):
+    outcome = gridveil("simulate", "case14_ieee", "--method", "admm", "--compare-central")
+    assert outcome.status == 0
+    assert "the agents agree" in outcome.out
+    assert "from the central solution" in outcome.out
+    assert "iterations at" in outcome.out
+
+
+def test_options_of_the_agents_need_the_agents(gridveil):
+    outcome = gridveil("simulate", "case14_ieee", "--polish")
+    assert outcome.status == 2
+    assert "--polish: means something with --method admm only" in outcome.err

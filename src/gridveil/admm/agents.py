@@ -22,14 +22,17 @@ Expansion = tuple[float, float, float, float, float, float, float, float, float,
 P_FROM, Q_FROM, P_TO, Q_TO, W_FROM, W_TO, ANGLE_FROM, ANGLE_TO = range(8)
 """What a line shares with the buses at its ends."""
 
-_LAST_STEP = 1e-7
+_LAST_STEP = 1e-8
 """A Newton step this small is the last: what it leaves is of the order of its square."""
-_MOST_STEPS = 80
+_ROUNDING = 1e-13
+_LEAST_DAMPING = 1e-12
+_MOST_STEPS = 200
 _MOST_ROUNDS = 40
 _RATE_TOLERANCE = 1e-11
 """How far |S|²/rate² may be above 1."""
 _RATE_PENALTY = 20.0
-"""Weight of a broken limit relative to that of the flows."""
+"""First weight of a broken limit, relative to that of the flows; ten times more if too little."""
+_FAIR_PROGRESS = 0.1
 _CLEAR_OF_RATE = -1e-3
 """|S|²/rate² − 1 below which a limit without multiplier plays no part in the last step."""
 
@@ -125,6 +128,7 @@ def line_agent(
     mu_f, mu_t = start[3], start[4]
     weight = _RATE_PENALTY * 0.25 * (rho[0] + rho[1] + rho[2] + rho[3])
     penalty = weight * rate * rate if rate < math.inf else 1.0
+    last_miss = math.inf
     for _ in range(_MOST_ROUNDS):
         model, new_f, new_t, excess = _line_model(
             square, cosine, sine, rate, target, rho, v_f, v_t, delta, mu_f, mu_t, penalty
@@ -140,7 +144,7 @@ def line_agent(
                 damping,
             )
             if not definite:
-                damping = max(4.0 * damping, 1e-3 * scale)
+                damping = max(8.0 * damping, _LEAST_DAMPING * scale)
                 continue
             a = min(max(v_f + a, box[0]), box[1])
             b = min(max(v_t + b, box[2]), box[3])
@@ -154,20 +158,23 @@ def line_agent(
                 square, cosine, sine, rate, target, rho, a, b, d, mu_f, mu_t, penalty
             )
             promised = model[1] * (a - v_f) + model[2] * (b - v_t) + model[3] * (d - delta)
-            if last or after[0] <= model[0] + 1e-4 * promised:
+            if last or after[0] <= model[0] + 1e-4 * promised + _ROUNDING * abs(model[0]):
                 v_f, v_t, delta = a, b, d
                 model, new_f, new_t, excess = after, after_f, after_t, after_excess
-                damping = 0.0 if damping < 1e-6 * scale else 0.25 * damping
+                damping = 0.0 if damping <= _LEAST_DAMPING * scale else 0.125 * damping
                 if last:
                     break
             elif size <= 1e-14:
                 break
             else:
-                damping = max(4.0 * damping, 1e-3 * scale)
-        change = max(abs(new_f - mu_f), abs(new_t - mu_t))
+                damping = max(8.0 * damping, _LEAST_DAMPING * scale)
+        miss = max(abs(new_f - mu_f), abs(new_t - mu_t)) / penalty
         mu_f, mu_t = new_f, new_t
-        if change <= _RATE_TOLERANCE * penalty:
+        if miss <= _RATE_TOLERANCE:
             break
+        if miss > _FAIR_PROGRESS * last_miss:
+            penalty *= 10.0
+        last_miss = miss
     return v_f, v_t, delta, mu_f, mu_t
 
 

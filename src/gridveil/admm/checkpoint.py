@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ def fingerprint(layout: Layout, noisy: FloatArray, policy: Policy) -> str:
     return digest.hexdigest()
 
 
-def save_checkpoint(path: Path, problem: str, state: State, history: History) -> None:
+def save_checkpoint(path: Path | str, problem: str, state: State, history: History) -> None:
     """Write where a run stands; a process killed meanwhile leaves the last one."""
     buffer = io.BytesIO()
     np.savez(
@@ -32,10 +33,10 @@ def save_checkpoint(path: Path, problem: str, state: State, history: History) ->
         **{f"state_{name}": array for name, array in state._asdict().items()},
         **{f"history_{name}": array for name, array in vars(history).items()},
     )
-    write_atomically(path, buffer.getvalue())
+    write_atomically(Path(path), buffer.getvalue())
 
 
-def load_checkpoint(path: Path, problem: str) -> tuple[State, History] | None:
+def load_checkpoint(path: Path | str, problem: str) -> tuple[State, History] | None:
     """Read where a run stood, None if there is no such file; refuse that of another problem."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -46,7 +47,7 @@ def load_checkpoint(path: Path, problem: str) -> tuple[State, History] | None:
         history = History(**{name: content[f"history_{name}"] for name in names})
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise GridveilError(
             f"{path} is not a checkpoint of a run, or is damaged; delete it or name another file"
         ) from error

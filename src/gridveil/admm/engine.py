@@ -25,7 +25,6 @@ from gridveil.opf.status import Status
 _CALL_SECONDS = 0.05
 """How long one call of compiled code should take: how soon a run notices that it should stop."""
 _FIRST_CALL = 10
-_CHECKPOINT_SECONDS = 10.0
 _LINES_FOR_THREADS = 1000
 """From how many lines on a single run uses all threads."""
 _all_threads = threading.Lock()
@@ -70,7 +69,7 @@ def run_agents(
                 status = Status.CONVERGED if converged else None
                 if options.progress is not None:
                     options.progress(_progress(history))
-                if options.checkpoint and time.monotonic() - saved > _CHECKPOINT_SECONDS:
+                if options.checkpoint and time.monotonic() - saved > options.checkpoint_seconds:
                     save_checkpoint(options.checkpoint, problem, state, history)
                     saved = time.monotonic()
     if options.checkpoint:

@@ -50,12 +50,12 @@ def advance(
         history[k, OBJECTIVE] = displacement(noisy, state)
         for g in range(outputs.shape[1]):
             outputs[k, g] = state.x[len(noisy) + g]
-        if primal <= tolerance and dual <= tolerance:
-            return k + 1, True
         if as_the_paper:
             changed = follow_the_paper(state, primal, dual)
         else:
             changed = balance(layout, state, before, primal)
         if changed:
             rho = typical_penalty(state)
+        if primal <= tolerance and dual <= tolerance:
+            return k + 1, True
     return len(history), False

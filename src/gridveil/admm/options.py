@@ -33,8 +33,10 @@ class AgentOptions:
     """In seconds, of iterating."""
     polish: bool = False
     """Whether a central solver takes the last step, to violations below 1e-6."""
-    checkpoint: Path | None = None
+    checkpoint: Path | str | None = None
     """A file to write the run to now and then, and to go on from."""
+    checkpoint_seconds: float = 10.0
+    """How often."""
     progress: Callable[[Progress], None] | None = None
     say: Callable[[str], None] = field(default=lambda text: print(text, file=sys.stderr))
     """Told before compilation, which takes a while."""

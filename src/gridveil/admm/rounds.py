@@ -21,6 +21,9 @@ from gridveil.admm.layout import Layout
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 
+_CHOOSING = 200
+"""After so many iterations a generator stays in the interval of its band where it is: with free
+choice it could go back and forth between two for ever."""
 _PARTS = 64
 """Into how many parts the lines are cut for the threads."""
 
@@ -39,11 +42,14 @@ def agents_round(layout: Layout, noisy: FloatArray, state: State, threaded: bool
     for i in range(len(noisy)):
         x[i] = load_agent(noisy[i], z[i] - dual[i] / rho[i], rho[i])
     p, generators = len(noisy), len(layout.q_min)
+    choosing = state.iteration[0] < _CHOOSING
     for g in range(generators):
         i = p + g
-        target, best = z[i] - dual[i] / rho[i], math.inf
+        target, best, last = z[i] - dual[i] / rho[i], math.inf, x[i]
         for k in range(layout.interval_start[g], layout.interval_start[g + 1]):
-            best = generator_agent(target, layout.interval_low[k], layout.interval_high[k], best)
+            low, high = layout.interval_low[k], layout.interval_high[k]
+            if choosing or low <= last <= high:
+                best = generator_agent(target, low, high, best)
         x[i] = best
         i += generators
         target = z[i] - dual[i] / rho[i]
