@@ -1,0 +1,69 @@
+"""Runs the agents on networks of 1,354 and 9,241 buses: iterations, residuals, time and memory.
+
+Run: .venv/bin/python -m benchmarks.agents_large   (about six minutes)
+"""
+
+import resource
+import sys
+
+import numpy as np
+
+from benchmarks.report import write_table
+from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+
+CASES = ("case1354_pegase", "case9241_pegase")
+MILESTONES = (500, 1000, 2000, 5000)
+
+
+def main() -> int:
+    rows = []
+    for name in CASES:
+        network = load_case(name)
+        opf = solve_acopf(network)
+        noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
+        central = restore(network, noisy, opf.generator_costs, 0.1)
+        options = AgentOptions(
+            progress=lambda now: print(
+                f"\r{now.iteration} {now.primal:.1e} {now.dual:.1e}", end="", file=sys.stderr
+            )
+        )
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        found = restore(network, noisy, opf.generator_costs, 0.1, "admm", agents=options)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert found.agents is not None
+        history = found.agents.history
+        apart = found.network.loads.values - central.network.loads.values
+        primal = ", ".join(f"{history.primal[k - 1]:.0e}" for k in MILESTONES if k <= len(history))
+        rows.append(
+            (
+                name,
+                found.status.name.lower(),
+                len(history),
+                primal,
+                f"{found.agents.primal:.0e}",
+                f"{found.agents.dual:.0e}",
+                f"{found.max_violation:.0e}",
+                f"{np.linalg.norm(apart):.1e}",
+                f"{central.displacement:.4f}",
+                f"{1e3 / found.agents.iterations_per_second:.2f} ms",
+                f"{found.agents.seconds:.0f} s",
+                f"{opf.solve_seconds:.1f} s",
+                f"{memory / 1024:.0f} MB",
+            )
+        )
+        print(*rows[-1], flush=True)
+    intro = (
+        "α = 0.1, β = 0.1, policy `fast`, tolerance 1e-5, at most 5,000 iterations, both cores. "
+        f"Primal residuals after {', '.join(map(str, MILESTONES))} iterations. Memory is what the "
+        "run added to the largest of the process (Ipopt's central solve came before it)."
+    )
+    headings = (
+        "case", "ended", "iterations", "primal on the way", "primal", "dual", "violation",
+        "distance to central", "central displacement", "iteration", "time", "AC-OPF", "memory",
+    )  # fmt: skip
+    write_table("agents_large", intro, headings, rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
