@@ -22,8 +22,9 @@ from gridveil.admm.penalties import BOOSTING_FROM
 
 TABLE = SHARED.parent / "paper" / "table_polar_laplace.csv"
 INTRO = """Policy `paper`: one ρ, its update (c = 2 %, c_t = 7, bounds 5 and 10⁶), boosting from
-iteration 4,500 on, 5,000 iterations. "Primal" and "dual" are the largest residuals before boosting,
-* after; ours first, the paper's in brackets. Distances are to the central solution, in p.u.
+iteration 4,500 on, 5,000 iterations. "Primal" and "dual" are the largest residuals before boosting
+(with a star: after it); ours first, the paper's in brackets. Distances are to the central solution,
+in p.u.
 
 What differs, and why. Our agents, with the paper's own rule, end one to several orders of magnitude
 closer to agreement than the paper reports, so the rule alone does not explain its residuals. Ours

@@ -6,19 +6,15 @@ Writes docs/attack-floating-point.svg and docs/attack-piecewise.svg, and prints 
 docs/attacks.md quotes.
 """
 
-from pathlib import Path
-
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
+from benchmarks.figures import BLUE, GREY, ORANGE, save
 from gridveil.privacy.audit import audit, near_pairs
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.piecewise import Piecewise
 from gridveil.privacy.polar_laplace import PolarLaplace
 
-DOCS = Path(__file__).parents[1] / "docs"
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#5b6b7f"
 DRAWS = 200_000
 BOUNDS = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "chosen for this attack")
 
@@ -54,7 +50,7 @@ def floating_point() -> None:
     axes.set_xlabel("released P of a load of 0, float noise (p.u.)")
     axes.set_ylabel("releases")
     axes.legend(frameon=False, title=f"{gone.mean():.0%} of releases give the load away")
-    _save(figure, axes, "attack-floating-point")
+    save(figure, "attack-floating-point")
 
 
 def piecewise() -> None:
@@ -77,16 +73,9 @@ def piecewise() -> None:
     axes.set_ylabel("ε")
     axes.set_ylim(0, 21)
     axes.legend(frameon=False)
-    _save(figure, axes, "attack-piecewise")
-
-
-def _save(figure: plt.Figure, axes: plt.Axes, name: str) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
-    plt.close(figure)
+    save(figure, "attack-piecewise")
 
 
 if __name__ == "__main__":
-    mpl.rcParams.update({"svg.hashsalt": "gridveil", "font.size": 10, "svg.fonttype": "none"})
     floating_point()
     piecewise()
