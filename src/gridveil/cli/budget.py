@@ -104,7 +104,7 @@ def explain(
     """
     network = load_case(case)
     try:
-        with _existing(ledger or default_path()) as opened:
+        with existing_ledger(ledger or default_path()) as opened:
             charge = opened.check(_spending(network, epsilon, alpha))
     except BudgetExceededError as error:
         console.print(f"refused: {error}", soft_wrap=True)
@@ -120,7 +120,7 @@ def _spending(network: Network, epsilon: str, alpha: str) -> Spending:
 
 
 @contextmanager
-def _existing(path: Path) -> Iterator[Ledger]:
+def existing_ledger(path: Path) -> Iterator[Ledger]:
     """Open a ledger to look at; where there is none, an empty one that leaves no trace."""
     with TemporaryDirectory() as folder:
         yield Ledger(path if path.exists() else Path(folder) / "empty.sqlite")

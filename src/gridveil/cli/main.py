@@ -1,6 +1,6 @@
 """The `gridveil` command: gathers the subcommands and turns mistakes into messages.
 
-Exit status: 0 done, 2 bad input, 3 the problem is infeasible or the solver gave up.
+Exit status: 0 done, 1 a check failed, 2 bad input, 3 infeasible, or the solver gave up.
 """
 
 import sys
@@ -13,8 +13,10 @@ from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
 from gridveil.cli.output import error_console
+from gridveil.cli.release import release
 from gridveil.cli.simulate import simulate
 from gridveil.cli.solve import solve
+from gridveil.cli.verify import verify
 from gridveil.errors import GridveilError
 
 BAD_INPUT = 2
@@ -25,6 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command()(release)
+app.command()(verify)
 app.command()(solve)
 app.command()(cases)
 app.command()(simulate)

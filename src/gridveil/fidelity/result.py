@@ -7,6 +7,7 @@ import numpy as np
 from gridveil.admm.result import AgentRun
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.fidelity.bands import Band
+from gridveil.fidelity.choices import Method
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import OperatingPoint, Violations, violations
@@ -22,7 +23,7 @@ class Restored(ArrayRecord):
 
     network: Network = field(repr=False)
     """The network with the restored loads."""
-    method: str
+    method: Method
     status: Status
     point: OperatingPoint
     displacement: float
@@ -60,12 +61,12 @@ class Restored(ArrayRecord):
     @property
     def worst_generator_gap(self) -> float:
         """Largest relative difference of a generator's cost in the dispatch found."""
-        return _worst_gap(self.generator_costs, self.costs)
+        return worst_gap(self.generator_costs, self.costs)
 
     @property
     def worst_generator_gap_opf(self) -> float:
         """Largest relative difference of a generator's cost in the optimal dispatch."""
-        return _worst_gap(self.opf.generator_costs, self.costs)
+        return worst_gap(self.opf.generator_costs, self.costs)
 
     @property
     def generator_costs(self) -> FloatArray:
@@ -98,7 +99,7 @@ def judged(
     network: Network,
     noisy: FloatArray,
     costs: FloatArray,
-    method: str,
+    method: Method,
     found: Found,
     seconds: float,
 ) -> Restored:
@@ -132,7 +133,7 @@ def relative_gap(value: float, reference: float) -> float:
     return (value - reference) / abs(reference)
 
 
-def _worst_gap(values: FloatArray, references: FloatArray) -> float:
+def worst_gap(values: FloatArray, references: FloatArray) -> float:
     """Return the largest relative gap of generators with more than a millionth of all costs."""
     sizes = np.abs(references)
     counted = sizes > _NEGLIGIBLE * sizes.sum()

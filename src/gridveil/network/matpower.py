@@ -99,11 +99,11 @@ class CaseFile:
 
 @dataclass(frozen=True)
 class Edit:
-    """A new value for one cell of a table (row and column from 0)."""
+    """A new value for one cell of a table, its row from 0, its column by name or from 0."""
 
     table: str
     row: int
-    column: str
+    column: str | int
     value: float
 
 
@@ -135,7 +135,8 @@ def edited_text(case: CaseFile, edits: Sequence[Edit]) -> str:
         table = case.tables[edit.table]
         start, end = (int(offset) for offset in table.row_spans[edit.row])
         tokens = [t for t in _TOKEN.finditer(case.text, start, end) if t["skipped"] is None]
-        token = tokens[COLUMNS[edit.table].index(edit.column)]
+        column = edit.column
+        token = tokens[column if isinstance(column, int) else COLUMNS[edit.table].index(column)]
         replacements.append((token.start(), token.end(), _number_text(edit.value)))
     pieces: list[str] = []
     position = 0

@@ -92,6 +92,20 @@ class Account:
         return self.cap - self.spent
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What the ledger knows of one release."""
+
+    drawn_at: str
+    """Date and time of the draw, UTC."""
+    charge: Fraction
+    """ε charged to each load, at the network's distance."""
+    cumulative: Fraction
+    """The most any of its loads had spent with this release, earlier ones included."""
+    distance: Fraction | None
+    """The distance, in MVA, at which the network's budget is counted."""
+
+
 def network_id(network: Network) -> str:
     """Return an identity of the network made of public facts alone: the numbers of its buses.
 
@@ -199,6 +213,27 @@ class Ledger:
             charge = self._charge(database, spending, note=False)
             self._refuse_overspending(database, spending, charge)
             return charge
+
+    def entry(self, release_id: str) -> Entry:
+        """Return what is known of a release."""
+        with self._transaction(write=False) as database:
+            row = database.execute(
+                "SELECT r.rowid, r.network, r.drawn_at, r.charge, n.distance FROM releases r "
+                "JOIN networks n ON n.id = r.network WHERE r.id = ?",
+                (release_id,),
+            ).fetchone()
+            if row is None:
+                raise GridveilError(f"no release {release_id!r} in {self.path}")
+            order, network, drawn_at, charge, distance = row
+            spent: dict[int, Fraction] = {}
+            for bus, text in database.execute(
+                "SELECT l.bus, r.charge FROM private_loads l JOIN releases r ON r.id = l.release "
+                "WHERE r.network = ? AND r.rowid <= ?",
+                (network, order),
+            ):
+                spent[bus] = spent.get(bus, Fraction(0)) + Fraction(text)
+        kept = None if distance is None else Fraction(distance)
+        return Entry(drawn_at, Fraction(charge), max(spent.values(), default=Fraction(0)), kept)
 
     def set_cap(
         self, epsilon: Number, network: str | None = None, buses: Sequence[int] | None = None

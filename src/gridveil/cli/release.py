@@ -1,0 +1,268 @@
+"""`gridveil release`: the whole chain, from a network to a folder that can be published."""
+
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from gridveil.admm.options import AgentOptions
+from gridveil.admm.policy import Policy
+from gridveil.cli.budget import LedgerOption, existing_ledger
+from gridveil.cli.output import console, error_console, print_json
+from gridveil.errors import GridveilError
+from gridveil.fidelity.choices import BandKind, Method
+from gridveil.network.library import load_case
+from gridveil.network.network import Network
+from gridveil.privacy.bounds import read_bounds
+from gridveil.privacy.calibration import exact
+from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
+from gridveil.privacy.clamp import Clamped
+from gridveil.privacy.ledger import Ledger, Spending, default_path, network_id
+from gridveil.privacy.mechanism import Mechanism
+from gridveil.privacy.phase import distance_mva
+
+_NOISE_DRAWS = 100_000
+
+
+def _from_file(context: typer.Context, path: Path | None) -> Path | None:
+    """Take options from a TOML file as if they stood on the command line, which comes first."""
+    if path is None:
+        return None
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise GridveilError(f"{path}: cannot be read: {error}") from None
+    known = {option.name: option for option in context.command.params}
+    spelled = {
+        name.lstrip("-").replace("-", "_"): option.name
+        for option in known.values()
+        for name in option.opts
+        if name.startswith("--")
+    }
+    spelled["case"] = "case"
+    values: dict[str, Any] = {}
+    for name, value in content.items():
+        option = spelled.get(name.replace("-", "_"))
+        if option is None or option == "config":
+            raise GridveilError(f"{path}: no option named {name!r}; see 'gridveil release --help'")
+        values[option] = value if isinstance(value, bool | list) else str(value)
+    context.default_map = {**(context.default_map or {}), **values}
+    return path
+
+
+def release(
+    case: Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The folder to make; must not exist yet.")
+    ] = None,
+    epsilon: Annotated[str, typer.Option(help="Privacy budget ε.")] = "1",
+    alpha: Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")] = "0.1",
+    beta: Annotated[str, typer.Option(help="How far costs may be off, relatively.")] = "0.01",
+    mechanism: Annotated[
+        MechanismName, typer.Option(help="The privacy mechanism.")
+    ] = MechanismName.POLAR_LAPLACE,
+    calibration: Annotated[
+        Calibrations, typer.Option(help="Of the piecewise mechanism.")
+    ] = Calibrations.SOUND,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(help="Public bounds, a CSV: for the piecewise mechanism, or to clamp to."),
+    ] = None,
+    accept_unsound: Annotated[
+        bool,
+        typer.Option("--accept-unsound", help="Use a calibration that does not keep its ε."),
+    ] = False,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="bilevel: the optimal cost in its band; central: that of a dispatch; admm: agents."
+        ),
+    ] = Method.BILEVEL,
+    band: Annotated[
+        BandKind, typer.Option(help="Whose cost stays within beta: each generator's, or all.")
+    ] = BandKind.GENERATOR,
+    policy: Annotated[Policy, typer.Option(help="admm: how penalties change.")] = Policy.FAST,
+    polish: Annotated[
+        bool, typer.Option("--polish", help="admm: a central last step, to violations of 1e-6.")
+    ] = False,
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="Published costs O*, a CSV: generator, cost. Else from the raw loads."),
+    ] = None,
+    costs_source: Annotated[str, typer.Option(help="Where those costs were published.")] = "",
+    load_buses: Annotated[
+        Path | None,
+        typer.Option(help="Public list of load buses, one number a line; else those with a load."),
+    ] = None,
+    release_id: Annotated[
+        str | None,
+        typer.Option(help="Name of the draw; the same id never draws or charges again."),
+    ] = None,
+    ledger: LedgerOption = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Take options from this TOML file.", callback=_from_file, is_eager=True),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would spend and add; touch nothing.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Make a certified private release of a network: a folder that can be published.
+
+    Exit status: 0 released, 2 bad input or not enough budget.
+
+    Examples:
+    gridveil release case39_epri --epsilon 1 --alpha 0.1 --beta 0.01 -o out
+
+    gridveil release mine.m --method admm --polish --sign key.pem -o out
+
+    gridveil release mine.m --config release.toml --dry-run
+
+    """
+    del config
+    network = load_case(case, None if load_buses is None else _read_buses(load_buses))
+    limits = None if bounds is None else read_bounds(bounds, network)
+    chosen: Mechanism = make_mechanism(
+        mechanism, epsilon, alpha, calibration=calibration.value, bounds=limits
+    )
+    if limits is not None and mechanism is not MechanismName.PIECEWISE:
+        chosen = Clamped(chosen, limits)
+    tolerance = float(exact(beta, "beta"))
+    if dry_run:
+        figures = _plan(network, chosen, ledger or default_path())
+        print_json(figures) if as_json else _print_plan(figures)
+        return
+    if output is None:
+        raise GridveilError("-o: name the folder to make")
+    # What takes long to import, or needs keys and costs that may be wrong, comes before the draw.
+    from gridveil.publication.costs import read_costs
+    from gridveil.publication.folder import refuse_existing
+    from gridveil.publication.pipeline import release as make_release
+    from gridveil.publication.signing import read_private_key
+
+    refuse_existing(output)
+    key = None if sign is None else read_private_key(sign)
+    public = None if costs is None else read_costs(costs, costs_source, network)
+    if costs is None and costs_source:
+        raise GridveilError("--costs-source: means something with --costs only")
+    if polish and method is not Method.ADMM:
+        raise GridveilError("--polish: means something with --method admm only")
+    name = release_id or _default_id(network, chosen, output)
+    with error_console.status("reading …") as status:
+        agents = None
+        if method is Method.ADMM:
+            agents = AgentOptions(
+                policy=policy,
+                polish=polish,
+                progress=lambda now: status.update(
+                    f"fidelity phase: iteration {now.iteration}, primal {now.primal:.1e}, "
+                    f"dual {now.dual:.1e}"
+                ),
+                say=lambda text: None if quiet else error_console.print(text),
+            )
+        result = make_release(
+            network,
+            chosen,
+            tolerance,
+            Ledger(ledger or default_path()),
+            name,
+            costs=public,
+            method=method,
+            band=band,
+            agents=agents,
+            accept_unsound=accept_unsound,
+            key=key,
+            tell=lambda phase: status.update(f"{phase} …"),
+        )
+        result.save(output)
+    fidelity, protection = result.certificate.fidelity, result.certificate.protection
+    if as_json:
+        print_json({"folder": str(output), **result.certificate.model_dump(mode="json")})
+    elif not quiet:
+        console.print(f"[bold green]released[/] to {output} (release id {name})", highlight=False)
+        console.print(protection.promise)
+        console.print(
+            f"AC-feasible to {fidelity.max_violation:.0e} p.u.; cost of its dispatch "
+            f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "
+            f"{fidelity.cost_gap_optimal:+.3%} against O*"
+        )
+        if public is None:
+            console.print(
+                "the costs O* were computed from the raw loads and are not protected; the "
+                "certificate says so",
+                style="yellow",
+            )
+        console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} in all")
+        console.print(f"check it with: gridveil verify {output}", style="dim", highlight=False)
+
+
+def _read_buses(path: Path) -> list[int]:
+    buses = []
+    try:
+        for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+            if line.strip() and line.strip().lower() != "bus":
+                try:
+                    buses.append(int(line))
+                except ValueError:
+                    raise GridveilError(f"{path}:{number}: a bus number is needed") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise GridveilError(f"{path}: cannot be read: {error}") from None
+    return buses
+
+
+def _default_id(network: Network, mechanism: Mechanism, output: Path) -> str:
+    """Return an id that a rerun of the same command has again, and another folder has not."""
+    told = f"{network_id(network)} {mechanism.specification()} {output.resolve()}"
+    return f"{network.name}-{output.name}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
+def _plan(network: Network, mechanism: Mechanism, path: Path) -> dict[str, Any]:
+    """Return what a release would spend and how much noise that is, from public numbers alone."""
+    guarantee = mechanism.guarantee()
+    spending = Spending(
+        network_id(network),
+        network.name,
+        network.load_buses,
+        guarantee.epsilon,
+        distance_mva(guarantee.distance, network),
+        "",
+    )
+    with existing_ledger(path) as opened:
+        charge = opened.check(spending)
+    count = len(network.loads)
+    at_zero = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
+    noise = np.zeros((0, 2))
+    if guarantee.scale is not None:
+        inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
+        noise = inner.simulate(at_zero, np.random.default_rng(0)) * network.base_mva
+    size = np.hypot(*noise.T)
+    return {
+        "network": network.name,
+        "loads": count,
+        "epsilon": guarantee.epsilon,
+        "charge": float(charge),
+        "promise": guarantee.sentence(network.base_mva),
+        "noise_median_mva": float(np.median(size)) if len(size) else None,
+        "noise_90_percent_mva": float(np.quantile(size, 0.9)) if len(size) else None,
+        "noise_p_standard_deviation_mw": float(noise[:, 0].std()) if len(size) else None,
+    }
+
+
+def _print_plan(figures: dict[str, Any]) -> None:
+    console.print(f"dry run of {figures['network']}: nothing is drawn, nothing is spent")
+    console.print(figures["promise"])
+    console.print(f"each of {figures['loads']} loads would be charged ε = {figures['charge']:g}")
+    if figures["noise_median_mva"] is not None:
+        console.print(
+            f"half of the loads would move by less than {figures['noise_median_mva']:.1f} MVA, "
+            f"nine out of ten by less than {figures['noise_90_percent_mva']:.1f} MVA; P alone has "
+            f"a standard deviation of {figures['noise_p_standard_deviation_mw']:.1f} MW"
+        )

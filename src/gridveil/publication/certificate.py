@@ -1,0 +1,144 @@
+"""The certificate of a release: a versioned document, checked wherever it is read.
+
+`docs/certificate.schema.json` is its JSON Schema. `digest` covers all of it but itself and the
+signature, so that no number can change unnoticed; only a signature proves who wrote it.
+"""
+
+import hashlib
+import json
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gridveil.errors import GridveilError
+
+VERSION = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Protection(_Part):
+    """What is protected, and how."""
+
+    promise: str
+    """In plain words."""
+    unit: str
+    mechanism: str
+    epsilon: float
+    delta: float
+    alpha_pu: float | None
+    """The distance α; null where ε holds for any two values within public bounds."""
+    alpha_mva: float | None
+    metric: str
+    grid_step_pu: float
+    noise_scale_pu: float | None
+    caution: str
+    cumulative_epsilon: float
+    """The most any load has spent, earlier releases of this network included."""
+    cumulative_distance_mva: float | None
+    """The distance at which that is counted."""
+    entropy: str
+    loads: int
+    not_covered: list[str]
+
+
+class Invariant(_Part):
+    """Something true that the release keeps and does not protect."""
+
+    what: str
+    provenance: str
+
+
+class Costs(_Part):
+    """The public costs O* that the release aims for."""
+
+    provenance: Literal["published", "derived"]
+    source: str
+    generators: list[int]
+    """Rows of the file's gen table, from 1."""
+    dollars_per_hour: list[float]
+
+
+class Violations(_Part):
+    """Largest violation of each constraint at the published operating point, p.u. or radians."""
+
+    active_balance: float
+    reactive_balance: float
+    voltage: float
+    generator_active: float
+    generator_reactive: float
+    line_rate: float
+    line_angle: float
+    reference_angle: float
+
+
+class Fidelity(_Part):
+    """How well the released network works; gaps are relative to O*."""
+
+    method: Literal["central", "bilevel", "admm"]
+    band: Literal["generator", "total"]
+    status: str
+    beta: float
+    cost_target: float
+    cost_dispatch: float
+    """Of the published dispatch, in $/h."""
+    cost_gap_dispatch: float
+    worst_generator_gap: float
+    cost_optimal: float
+    """Of a fresh AC-OPF."""
+    cost_gap_optimal: float
+    max_violation: float
+    violations: Violations
+
+
+class Certificate(_Part):
+    """Everything a release claims."""
+
+    format: Literal["gridveil-certificate"]
+    version: Literal[1]
+    release_id: str
+    network: str
+    base_mva: float
+    drawn_at: str
+    """When the noise was drawn, UTC."""
+    software: dict[str, str]
+    protection: Protection
+    invariants: list[Invariant]
+    costs: Costs
+    fidelity: Fidelity
+    load_buses: list[int]
+    files: dict[str, str]
+    """SHA-256 of every other file of the release."""
+    digest: str = ""
+    """SHA-256 of this certificate without this field."""
+
+    def sealed(self) -> "Certificate":
+        """Return the certificate with its digest."""
+        return self.model_copy(update={"digest": self.computed_digest()})
+
+    def computed_digest(self) -> str:
+        """Return the digest its contents have."""
+        content = self.model_dump(mode="json", exclude={"digest"})
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """Return the certificate as a file."""
+        return (self.model_dump_json(indent=2) + "\n").encode()
+
+
+def read_certificate(data: bytes) -> Certificate:
+    """Read a certificate, or say what is wrong with it."""
+    try:
+        return Certificate.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise GridveilError(f"certificate.json: {place}: {first['msg']}") from None
+
+
+def schema() -> str:
+    """Return the JSON Schema, as text."""
+    return json.dumps(Certificate.model_json_schema(), indent=2, ensure_ascii=False) + "\n"

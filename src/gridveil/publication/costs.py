@@ -1,0 +1,88 @@
+"""The public costs O*_g that a release aims for, and where they come from.
+
+They say something about the loads, so a release never takes them silently: they were published
+elsewhere, or they are computed from the raw loads and declared as not protected.
+"""
+
+import csv
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from gridveil.arrays import ArrayRecord, FloatArray
+from gridveil.errors import GridveilError
+from gridveil.network.network import Network
+from gridveil.opf.acopf import solve_acopf
+
+COLUMNS = ("generator", "cost")
+
+
+class Provenance(StrEnum):
+    """Where public costs come from."""
+
+    PUBLISHED = "published"
+    DERIVED = "derived"
+
+
+@dataclass(frozen=True, eq=False)
+class PublicCosts(ArrayRecord):
+    """O*_g of every generator, in $/h."""
+
+    values: FloatArray
+    provenance: Provenance
+    source: str
+    """In words."""
+
+
+def derived_costs(network: Network) -> PublicCosts:
+    """Return the costs of the network's own AC-OPF: a function of the raw loads, not protected."""
+    result = solve_acopf(network)
+    if not result.status.solved:
+        raise GridveilError(
+            f"{network.name} itself has no AC-OPF solution, so there are no costs to keep: "
+            f"{result.diagnosis or result.status.value}"
+        )
+    return PublicCosts(
+        result.generator_costs,
+        Provenance.DERIVED,
+        "computed from the raw loads by AC-OPF; not protected by the noise",
+    )
+
+
+def read_costs(path: Path, source: str, network: Network) -> PublicCosts:
+    """Read a CSV file with the columns generator (its row in the case file, from 1) and cost."""
+    if not source.strip():
+        raise GridveilError("--costs-source: say where these costs were published")
+    rows = (network.generators.row + 1).tolist()
+    found: dict[int, float] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+            if missing:
+                raise GridveilError(
+                    f"{path}:1: no column {missing[0]}; it needs {', '.join(COLUMNS)}"
+                )
+            for line in reader:
+                place = f"{path}:{reader.line_num}"
+                try:
+                    generator, cost = int(line["generator"]), float(line["cost"])
+                except (TypeError, ValueError):
+                    raise GridveilError(f"{place}: two numbers are needed") from None
+                if generator not in rows:
+                    raise GridveilError(f"{place}: no generator {generator} in service")
+                if generator in found:
+                    raise GridveilError(f"{place}: generator {generator} stands there twice")
+                if not np.isfinite(cost):
+                    raise GridveilError(f"{place}: the cost must be a finite number")
+                found[generator] = cost
+    except (OSError, UnicodeDecodeError) as error:
+        raise GridveilError(f"{path}: cannot be read: {error}") from error
+    lacking = [row for row in rows if row not in found]
+    if lacking:
+        raise GridveilError(
+            f"{path}: no cost for generator {lacking[0]} (its row in the case file)"
+        )
+    return PublicCosts(np.array([found[row] for row in rows]), Provenance.PUBLISHED, source)

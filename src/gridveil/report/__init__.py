@@ -1,0 +1,1 @@
+"""The report of a release: one page that needs nothing but a browser."""

@@ -1,0 +1,205 @@
+"""Charts as SVG text, drawn with the page's own colours, each readable by hover and keyboard.
+
+A shape with `data-tip` tells its text in the line below the chart when pointed at or focused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from gridveil.arrays import FloatArray
+
+WIDTH, HEIGHT = 720, 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 40
+_MOST_POINTS = 400
+"""Points of a curve that are drawn and can be read."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A named line of a chart; its style is a class of the page's style sheet."""
+
+    name: str
+    values: FloatArray
+    style: str
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Between numbers and pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high = self.low, self.high
+        if self.logarithmic:
+            value, low, high = (float(np.log10(max(x, 1e-300))) for x in (value, low, high))
+        return self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start)
+
+
+def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> str:
+    """Draw curves over iterations; a crosshair follows the pointer and the arrow keys."""
+    count = len(lines[0].values)
+    shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int))
+    every = np.concatenate([line.values[shown] for line in lines])
+    if logarithmic:
+        every = every[every > 0]
+        powers = np.floor(np.log10(every.min())), np.ceil(np.log10(every.max()))
+        low, high = 10.0 ** powers[0], 10.0 ** max(powers[1], powers[0] + 1)
+        step = int(max(1, np.ceil((powers[1] - powers[0]) / 6)))
+        ticks = 10.0 ** np.arange(powers[0], powers[1] + 1, step)
+    else:
+        room = 0.05 * (np.ptp(every) or abs(every[0]) or 1.0)
+        low, high = every.min() - room, every.max() + room
+        ticks = _round_ticks(low, high)
+    x = _Scale(0, max(count - 1, 1), _LEFT, WIDTH - _RIGHT)
+    y = _Scale(float(low), float(high), HEIGHT - _BOTTOM, _TOP, logarithmic)
+    parts = [*_axes(x, y, _round_ticks(0, count - 1), ticks, "iteration", axis)]
+    for line in lines:
+        path = " ".join(
+            f"{x(i):.1f},{y(max(float(line.values[i]), float(low))):.1f}" for i in shown
+        )
+        parts.append(f'<polyline class="curve {line.style}" points="{path}"/>')
+    for position, i in enumerate(shown):
+        told = ", ".join(f"{line.name} {line.values[i]:.3g}" for line in lines)
+        half = (x(shown[min(position + 1, len(shown) - 1)]) - x(shown[max(position - 1, 0)])) / 2
+        parts.append(
+            f'<rect class="slice" x="{x(i) - half / 2:.1f}" y="{_TOP}" width="{max(half, 1):.1f}" '
+            f'height="{HEIGHT - _TOP - _BOTTOM}" data-tip="iteration {i + 1}: {escape(told)}"/>'
+        )
+    legend = "".join(f'<span class="key {line.style}">{escape(line.name)}</span>' for line in lines)
+    return f'<p class="legend">{legend}</p>{_svg(label, parts)}'
+
+
+def bands(
+    label: str, names: Sequence[str], gaps: FloatArray, beta: float, tips: Sequence[str]
+) -> str:
+    """Draw each generator's cost relative to O*, against its band of ±β."""
+    most = max(float(np.abs(gaps).max(initial=0.0)), beta) * 1.15 or 1.0
+    row = 18
+    height = _TOP + row * len(names) + _BOTTOM
+    left = 110
+    x = _Scale(-most, most, left, WIDTH - _RIGHT)
+    parts = [
+        f'<rect class="band" x="{x(-beta):.1f}" y="{_TOP}" width="{x(beta) - x(-beta):.1f}" '
+        f'height="{row * len(names)}"/>',
+        f'<line class="axis" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>',
+    ]
+    for i, (name, gap, tip) in enumerate(zip(names, gaps, tips, strict=True)):
+        at = _TOP + row * (i + 0.5)
+        parts += [
+            f'<text class="tick end" x="{left - 8}" y="{at + 4:.1f}">{escape(name)}</text>',
+            f'<line class="stem" x1="{x(0):.1f}" x2="{x(gap):.1f}" y1="{at:.1f}" y2="{at:.1f}"/>',
+            f'<circle class="dot" cx="{x(gap):.1f}" cy="{at:.1f}" r="5" data-tip="{escape(tip)}"/>',
+        ]
+    for value in (-beta, 0.0, beta):
+        parts.append(
+            f'<text class="tick middle" x="{x(value):.1f}" y="{height - _BOTTOM + 18}">'
+            f"{value:+.2%}</text>"
+        )
+    return _svg(label, parts, height)
+
+
+def bars(label: str, axis: str, values: FloatArray, limit: float, tips: Sequence[str]) -> str:
+    """Draw sorted bars, such as the loading of lines, against a limit."""
+    top = max(float(values.max(initial=0.0)), limit) * 1.05
+    x = _Scale(0, max(len(values), 1), _LEFT, WIDTH - _RIGHT)
+    y = _Scale(0, top, HEIGHT - _BOTTOM, _TOP)
+    parts = [
+        *_axes(x, y, np.array([]), np.linspace(0, limit, 5), "lines, the most loaded first", axis)
+    ]
+    for i, (value, tip) in enumerate(zip(values, tips, strict=True)):
+        style = "bar hot" if value > 0.95 * limit else "bar"
+        parts.append(
+            f'<rect class="{style}" x="{x(i):.2f}" y="{y(value):.1f}" '
+            f'width="{max(x(1) - x(0) - 0.6, 0.6):.2f}" height="{y(0) - y(value):.1f}" '
+            f'data-tip="{escape(tip)}"/>'
+        )
+    parts.append(
+        f'<line class="limit" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y(limit):.1f}" '
+        f'y2="{y(limit):.1f}"/>'
+    )
+    return _svg(label, parts)
+
+
+def network_graph(
+    label: str,
+    place: FloatArray,
+    ends: FloatArray,
+    loading: FloatArray,
+    size: FloatArray,
+    tips: tuple[Sequence[str], Sequence[str]],
+) -> str:
+    """Draw lines by their loading and buses by the size of their load; tips are of buses, lines."""
+    margin, tall = 20, 520
+    at = margin + place * (np.array([WIDTH, tall]) - 2 * margin)
+    parts = []
+    for (start, end), heat, tip in zip(ends.astype(int), loading, tips[1], strict=True):
+        style = "hot" if heat > 0.95 else "warm" if heat > 0.7 else "cool"
+        parts.append(
+            f'<line class="wire {style}" x1="{at[start, 0]:.1f}" y1="{at[start, 1]:.1f}" '
+            f'x2="{at[end, 0]:.1f}" y2="{at[end, 1]:.1f}" data-tip="{escape(tip)}"/>'
+        )
+    base = 9.0 if len(place) <= 60 else 7.0 if len(place) <= 200 else 3.0
+    largest = float(size.max(initial=0.0)) or 1.0
+    for (x, y), amount, tip in zip(at, size, tips[0], strict=True):
+        style = "node load" if amount > 0 else "node"
+        radius = base * (0.35 + 0.65 * (amount / largest) ** 0.5)
+        parts.append(
+            f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" '
+            f'data-tip="{escape(tip)}"/>'
+        )
+    return _svg(label, parts, tall)
+
+
+def _axes(
+    x: _Scale, y: _Scale, x_ticks: FloatArray, y_ticks: FloatArray, x_name: str, y_name: str
+) -> list[str]:
+    parts = []
+    for value in y_ticks:
+        at = y(float(value))
+        parts += [
+            f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>',
+            f'<text class="tick end" x="{_LEFT - 8}" y="{at + 4:.1f}">{_tick(value)}</text>',
+        ]
+    for value in x_ticks:
+        parts.append(
+            f'<text class="tick middle" x="{x(float(value)):.1f}" y="{HEIGHT - _BOTTOM + 16}">'
+            f"{value:.0f}</text>"
+        )
+    parts += [
+        f'<text class="tick end" x="{WIDTH - _RIGHT}" y="{HEIGHT - 6}">{escape(x_name)}</text>',
+        f'<text class="tick" x="4" y="{_TOP - 2}">{escape(y_name)}</text>',
+    ]
+    return parts
+
+
+def _tick(value: float) -> str:
+    """Return a number as short as it can be read."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+def _round_ticks(low: float, high: float) -> FloatArray:
+    """Return about five round numbers between two."""
+    step = 10.0 ** np.floor(np.log10(max(high - low, 1e-12) / 4))
+    for factor in (1, 2, 5, 10):
+        if (high - low) / (factor * step) <= 6:
+            step *= factor
+            break
+    ticks: FloatArray = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+    return ticks
+
+
+def _svg(label: str, parts: Sequence[str], height: int = HEIGHT) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="group" tabindex="0" '
+        f'aria-label="{escape(label)}. Arrow keys read the values.">{"".join(parts)}</svg>'
+        '<p class="readout" aria-live="polite">Point at the chart, or focus it and use the arrow '
+        "keys.</p>"
+    )

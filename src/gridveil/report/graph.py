@@ -1,0 +1,56 @@
+"""Where to draw the buses of a network: as far apart as they are along its lines."""
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import shortest_path
+
+from gridveil.arrays import FloatArray
+from gridveil.network.network import Network
+
+_PIVOTS = 60
+_ROUNDS = 60
+_REFINED_UP_TO = 1500
+"""Buses up to which all pairs of distances are taken into account."""
+
+
+def positions(network: Network) -> FloatArray:
+    """Return x and y of every bus in [0, 1], of shape (buses, 2); the same for the same network."""
+    n, lines = len(network.buses), network.lines
+    graph = coo_array((np.ones(len(lines)), (lines.from_bus, lines.to_bus)), shape=(n, n)).tocsr()
+    pivots = np.unique(np.linspace(0, n - 1, min(n, _PIVOTS)).astype(int))
+    hops = shortest_path(graph, directed=False, unweighted=True, indices=pivots)
+    far = np.max(hops[np.isfinite(hops)], initial=1.0) + 2
+    place = _from_pivots(np.where(np.isfinite(hops), hops, far))
+    if 2 < n <= _REFINED_UP_TO:
+        wanted = shortest_path(graph, directed=False, unweighted=True)
+        place = _refined(place, np.where(np.isfinite(wanted), wanted, far))
+    low, high = place.min(axis=0), place.max(axis=0)
+    scaled: FloatArray = (place - low) / np.maximum(high - low, 1e-9).max()
+    return scaled
+
+
+def _from_pivots(hops: FloatArray) -> FloatArray:
+    """Return a first placement: the two main directions of the distances to some buses."""
+    square = hops**2
+    centred = square - square.mean(axis=0) - square.mean(axis=1, keepdims=True) + square.mean()
+    _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    place = np.zeros((hops.shape[1], 2))
+    place[:, : len(directions[:2])] = directions[:2].T * np.sqrt(hops.shape[1])
+    # Buses at the same place could never be told apart again.
+    return place + np.random.default_rng(0).normal(scale=1e-3, size=place.shape)
+
+
+def _refined(place: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Move buses until their distances are as wanted as can be (stress majorisation)."""
+    weight = 1 / np.maximum(wanted, 1.0) ** 2
+    np.fill_diagonal(weight, 0.0)
+    laplacian = np.diag(weight.sum(axis=1)) - weight
+    inverse = np.linalg.pinv(laplacian)
+    for _ in range(_ROUNDS):
+        gap = place[:, None, :] - place[None, :, :]
+        length = np.maximum(np.linalg.norm(gap, axis=2), 1e-9)
+        pull = -weight * wanted / length
+        np.fill_diagonal(pull, 0.0)
+        np.fill_diagonal(pull, -pull.sum(axis=1))
+        place = inverse @ (pull @ place)
+    return place
