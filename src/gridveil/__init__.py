@@ -1,5 +1,8 @@
 """Release power-network loads under local differential privacy, without breaking the network."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.errors import GridveilError
@@ -19,6 +22,10 @@ from gridveil.privacy.phase import NoisyLoads, privatise, simulate_loads
 from gridveil.privacy.piecewise import Piecewise
 from gridveil.privacy.polar_laplace import PolarLaplace
 from gridveil.privacy.product_laplace import ProductLaplace
+
+if TYPE_CHECKING:
+    from gridveil.publication.pipeline import Release, release
+    from gridveil.publication.verify import Verification, verify
 
 __version__ = "0.1.0"
 
@@ -40,15 +47,33 @@ __all__ = [
     "Policy",
     "ProductLaplace",
     "PublicBounds",
+    "Release",
     "Restored",
     "Status",
+    "Verification",
     "list_cases",
     "load_case",
     "privatise",
     "read_bounds",
+    "release",
     "restore",
     "restore_many",
     "save_case",
     "simulate_loads",
     "solve_acopf",
+    "verify",
 ]
+
+_LATER = {
+    "Release": "gridveil.publication.pipeline",
+    "release": "gridveil.publication.pipeline",
+    "Verification": "gridveil.publication.verify",
+    "verify": "gridveil.publication.verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what takes a while only when it is used."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'gridveil' has no attribute {name!r}")

@@ -17,7 +17,6 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band, cost_bands
 from gridveil.fidelity.central import Attempt, nearest_loads
-from gridveil.fidelity.choices import BandKind
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
@@ -28,11 +27,10 @@ def solve_admm(
     noisy: FloatArray,
     costs: FloatArray,
     beta: float,
-    band: BandKind,
     options: AgentOptions,
 ) -> Found:
     """Solve P_RBL for noisy loads of shape (loads, 2); Ctrl-C ends it with what was reached."""
-    bands = _bands(network, costs, beta, band)
+    bands = cost_bands(network, costs, beta)
     layout = build_layout(network, bands)
     with stop_on_interrupt() as stop:
         run = run_agents(layout, noisy.T.ravel(), network.generators.costs, options, stop)
@@ -51,7 +49,7 @@ def solve_admm_many(
     """Solve P_RBL for many draws at once, one to a thread; `progress` gets how many are done."""
     if options.checkpoint is not None:
         raise GridveilError("a checkpoint holds one run; restore the draws one by one to use it")
-    bands = _bands(network, costs, beta, BandKind.GENERATOR)
+    bands = cost_bands(network, costs, beta)
     layout = build_layout(network, bands)
 
     def run(draw: FloatArray, stop: threading.Event) -> AgentRun:
@@ -80,15 +78,6 @@ def consensus(layout: Layout, state: State) -> tuple[FloatArray, FloatArray]:
         fed = (g * p - b * q) / (g * g + b * b) if g or b else 1.0
         w[bus] = np.clip(fed, layout.w_min[bus], layout.w_max[bus])
     return np.sqrt(np.maximum(w, 0.0)), theta
-
-
-def _bands(network: Network, costs: FloatArray, beta: float, band: BandKind) -> tuple[Band, ...]:
-    if band is not BandKind.GENERATOR:
-        raise GridveilError(
-            "a band on the total cost couples all generators, which agents on their own cannot "
-            "keep; use the bands per generator, or another method"
-        )
-    return cost_bands(network, costs, beta)
 
 
 def _found(

@@ -9,9 +9,9 @@ from gridveil.admm.options import AgentOptions
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bilevel import solve_bilevel
-from gridveil.fidelity.central import solve_central
+from gridveil.fidelity.central import bands_of, solve_central
 from gridveil.fidelity.choices import BandKind, Method, chosen
-from gridveil.fidelity.result import Found, Restored, judged
+from gridveil.fidelity.result import Restored, judged
 from gridveil.network.network import Network
 from gridveil.privacy.phase import NoisyLoads
 
@@ -36,13 +36,14 @@ def restore(
     Of `network`, the values of the loads are not used, only where they are.
     """
     method, band = chosen(Method, method, "method"), chosen(BandKind, band, "band")
-    if agents is not None and method is not Method.ADMM:
-        raise GridveilError(f"agents: options of the agents mean nothing to method {method!r}")
-    costs = _checked(network, costs, beta)
+    costs = check_settings(network, costs, beta, method, band, agents)
     loads = _loads(network, noisy)
     started = time.perf_counter()
     if method is Method.ADMM:
-        found = _solve_admm(network, loads, costs, beta, band, agents or AgentOptions())
+        # Numba takes a while to import: only who needs it waits.
+        from gridveil.fidelity.admm import solve_admm
+
+        found = solve_admm(network, loads, costs, beta, agents or AgentOptions())
     elif method is Method.BILEVEL:
         found = solve_bilevel(network, loads, costs, beta, band)
     else:
@@ -63,10 +64,9 @@ def restore_many(
 
     `progress` gets how many draws are done; `threads` is one per core unless said otherwise.
     """
-    # Numba takes a while to import: only who needs it waits.
     from gridveil.fidelity.admm import solve_admm_many
 
-    costs = _checked(network, costs, beta)
+    costs = check_settings(network, costs, beta, Method.ADMM, BandKind.GENERATOR, agents)
     loads = [_loads(network, noisy) for noisy in draws]
     options = agents or AgentOptions()
     found = solve_admm_many(network, loads, costs, beta, options, threads, progress)
@@ -76,20 +76,22 @@ def restore_many(
     ]
 
 
-def _solve_admm(
+def check_settings(
     network: Network,
-    loads: FloatArray,
     costs: FloatArray,
     beta: float,
+    method: Method,
     band: BandKind,
-    options: AgentOptions,
-) -> Found:
-    from gridveil.fidelity.admm import solve_admm
-
-    return solve_admm(network, loads, costs, beta, band, options)
-
-
-def _checked(network: Network, costs: FloatArray, beta: float) -> FloatArray:
+    agents: AgentOptions | None,
+) -> FloatArray:
+    """Refuse what `restore` could not work with, before any noise is drawn; return the costs."""
+    if agents is not None and method is not Method.ADMM:
+        raise GridveilError(f"agents: options of the agents mean nothing to method {method!r}")
+    if method is Method.ADMM and band is not BandKind.GENERATOR:
+        raise GridveilError(
+            "a band on the total cost couples all generators, which agents on their own cannot "
+            "keep; use the bands per generator, or another method"
+        )
     costs = np.asarray(costs, dtype=float)
     if not 0 <= beta < np.inf:
         raise GridveilError(f"beta: {beta} must be 0 or more; 0.01 keeps costs within 1 %")
@@ -97,6 +99,7 @@ def _checked(network: Network, costs: FloatArray, beta: float) -> FloatArray:
         raise GridveilError(
             f"costs: one finite number for each of the {len(network.generators)} generators needed"
         )
+    bands_of(network, costs, beta, band)
     return costs
 
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gridveil.admm.options import AgentOptions
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method, chosen
-from gridveil.fidelity.phase import restore
+from gridveil.fidelity.phase import check_settings, restore
 from gridveil.fidelity.result import Restored, relative_gap, worst_gap
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
@@ -85,6 +85,7 @@ def release(
     method, band = chosen(Method, method, "method"), chosen(BandKind, band, "band")
     tell("public costs")
     public = derived_costs(network) if costs is None else costs
+    check_settings(network, public.values, beta, method, band, agents)
     tell("privacy phase")
     noisy = privatise(network, mechanism, ledger, release_id, accept_unsound=accept_unsound)
     noisy.require_private()

@@ -78,11 +78,15 @@ def _claims(folder: Path, key: Ed25519PublicKey | None, costs: Path | None) -> I
     )
     if key is not None:
         yield _signature(folder, key, data)
-    yield from _digests(folder, certificate)
+    digests = list(_digests(folder, certificate))
+    yield from digests
     yield from _protection(certificate)
+    if not all(claim.ok for claim in digests):
+        yield Claim("network", "as certified", "not examined: a file was changed", ok=False)
+        return
     try:
         published = _network(folder, certificate)
-    except (GridveilError, IndexError) as error:
+    except GridveilError as error:
         yield Claim("network", "readable", f"not readable: {error}", ok=False)
         return
     yield Claim("network", "readable", f"{len(published.network.buses)} buses", ok=True)

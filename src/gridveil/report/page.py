@@ -73,8 +73,8 @@ def _summary(certificate: Certificate) -> str:
         f"<h1>{escape(certificate.network)}</h1>"
         "<p>The loads of this network are not the true ones. Each was changed at random by its "
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
-        f"enough that the network works: power flows, no limit is broken, and {_cost_promise(kept)} "
-        "of what the true network costs.</p>"
+        "enough that the network works: power flows, no limit is broken, and "
+        f"{_cost_promise(kept)} of what the true network costs.</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
 
@@ -107,7 +107,8 @@ def _guarantee(certificate: Certificate) -> str:
     uncovered = "".join(f"<li>{escape(text)}</li>" for text in told.not_covered)
     return (
         f"<section><h2>What is promised</h2><blockquote>{escape(told.promise)}</blockquote>"
-        f"{caution}<p>This holds against anyone, whatever they know and compute. It does not cover:</p>"
+        f"{caution}<p>This holds against anyone, whatever they know and compute. It does not "
+        "cover:</p>"
         f"<ul>{uncovered}</ul><p>Kept as they are, and so not protected:</p>"
         f"{_table(('what', 'where it comes from'), known)}"
         f"{_details('All parameters', ('parameter', 'value'), rows)}</section>"
@@ -146,7 +147,8 @@ def _generators(certificate: Certificate, published: PublishedCase) -> str:
     return (
         "<section><h2>Do generators cost what they should?</h2><p>The published dispatch costs "
         f"{kept.cost_dispatch:,.2f} $/h ({kept.cost_gap_dispatch:+.3%} against O*), the optimal "
-        f"one {kept.cost_optimal:,.2f} $/h ({kept.cost_gap_optimal:+.3%}). The shaded band is ±{beta:.3g}.{cut}</p>"
+        f"one {kept.cost_optimal:,.2f} $/h ({kept.cost_gap_optimal:+.3%}). The shaded band is "
+        f"±{beta:.3g}.{cut}</p>"
         f"{chart}{_details('Generators as a table', heads, rows)}</section>"
     )
 

@@ -1,0 +1,159 @@
+import json
+
+import pytest
+
+from gridveil import Ledger
+
+
+@pytest.fixture(autouse=True)
+def own_ledger(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRIDVEIL_LEDGER", str(tmp_path / "ledger.sqlite"))
+
+
+@pytest.mark.parametrize(
+    "method", [("bilevel",), ("central",), ("admm", "--polish")], ids=lambda m: m[0]
+)
+def test_a_release_that_verifies(gridveil, tmp_path, method):
+    outcome = gridveil(
+        "release", "case14_ieee", "--epsilon", "1", "--alpha", "0.1", "--beta", "0.01",
+        "--method", *method, "-o", tmp_path / "out",
+    )  # fmt: skip
+    assert outcome.status == 0
+    assert "released" in outcome.out
+    assert "computed from the raw loads" in outcome.out.replace("\n", " ")
+    checked = gridveil("verify", tmp_path / "out")
+    assert checked.status == 0
+    assert "claims hold" in checked.out
+    figures = json.loads(gridveil("verify", tmp_path / "out", "--json").out)
+    assert figures["ok"] is True
+    assert all(claim["ok"] for claim in figures["claims"])
+
+
+def test_a_changed_release_does_not_verify(gridveil, tmp_path):
+    gridveil("release", "case14_ieee", "-q", "-o", tmp_path / "out")
+    path = tmp_path / "out" / "loads.csv"
+    path.write_text(path.read_text().replace("2,", "2,1", 1))
+    outcome = gridveil("verify", tmp_path / "out")
+    assert outcome.status == 1
+    assert "DOES NOT HOLD" in outcome.out
+    assert gridveil("verify", tmp_path / "nowhere").status == 2
+
+
+def test_a_rerun_draws_nothing_again(gridveil, tmp_path):
+    for name in ("one", "two"):
+        outcome = gridveil(
+            "release", "case14_ieee", "-o", tmp_path / name, "--release-id", "same", "--json"
+        )
+        assert json.loads(outcome.out)["protection"]["cumulative_epsilon"] == 1.0
+    one, two = ((tmp_path / name / "network.m").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_quiet_is_quiet(gridveil, tmp_path):
+    outcome = gridveil("release", "case14_ieee", "-q", "-o", tmp_path / "out")
+    assert outcome.out == ""
+    assert outcome.status == 0
+
+
+def test_a_dry_run_touches_nothing(gridveil, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    outcome = gridveil("release", "case39_epri", "--dry-run", "--json")
+    figures = json.loads(outcome.out)
+    assert figures["charge"] == 1.0
+    assert figures["noise_median_mva"] == pytest.approx(16.8, abs=0.2)
+    assert figures["noise_p_standard_deviation_mw"] == pytest.approx(17.3, abs=0.2)
+    assert sorted(tmp_path.iterdir()) == before
+    assert "nothing is drawn" in gridveil("release", "case39_epri", "--dry-run").out
+
+
+def test_options_from_a_file(gridveil, tmp_path):
+    path = tmp_path / "release.toml"
+    path.write_text('epsilon = 0.5\nalpha = "0.2"\nmethod = "central"\nrelease-id = "mine"\n')
+    outcome = gridveil(
+        "release",
+        "case14_ieee",
+        "--config",
+        path,
+        "--alpha",
+        "0.1",
+        "-o",
+        tmp_path / "out",
+        "--json",
+    )
+    told = json.loads(outcome.out)
+    assert told["release_id"] == "mine"
+    assert told["protection"]["epsilon"] == 0.5
+    assert told["protection"]["alpha_pu"] == 0.1  # the command line comes first
+    assert told["fidelity"]["method"] == "central"
+    path.write_text("epsilom = 1\n")
+    refused = gridveil("release", "case14_ieee", "--config", path, "-o", tmp_path / "x")
+    assert refused.status == 2
+    assert "no option named 'epsilom'" in refused.err
+    path.write_text("epsilon = \n")
+    assert gridveil("release", "case14_ieee", "--config", path, "-o", tmp_path / "x").status == 2
+
+
+def test_published_costs(gridveil, tmp_path):
+    table = tmp_path / "costs.csv"
+    made = json.loads(gridveil("release", "case14_ieee", "-o", tmp_path / "one", "--json").out)[
+        "costs"
+    ]
+    rows = zip(made["generators"], made["dollars_per_hour"], strict=True)
+    table.write_text("generator,cost\n" + "".join(f"{g},{c!r}\n" for g, c in rows))
+    arguments = ("release", "case14_ieee", "--costs", table, "-o", tmp_path / "two")
+    assert gridveil(*arguments).status == 2  # where were they published?
+    outcome = gridveil(*arguments, "--costs-source", "annual report", "--json")
+    assert json.loads(outcome.out)["costs"]["provenance"] == "published"
+    assert gridveil("verify", tmp_path / "two", "--costs", table).status == 0
+    for broken, message in (
+        ("generator,price\n1,2\n", "no column cost"),
+        ("generator,cost\n99,2\n", "no generator 99"),
+        ("generator,cost\n1,x\n", ":2: two numbers"),
+        ("generator,cost\n1,2\n1,2\n", "twice"),
+        ("generator,cost\n1,2\n", "no cost for generator"),
+    ):
+        table.write_text(broken)
+        refused = gridveil(
+            "release", "case14_ieee", "--costs", table, "--costs-source", "x", "-o", tmp_path / "z"
+        )
+        assert refused.status == 2
+        assert message in refused.err
+
+
+def test_declared_load_buses(gridveil, tmp_path):
+    buses = tmp_path / "buses.txt"
+    buses.write_text("bus\n" + "\n".join(str(n) for n in range(1, 15)))
+    outcome = gridveil(
+        "release", "case14_ieee", "--load-buses", buses, "-o", tmp_path / "out", "--json"
+    )
+    assert json.loads(outcome.out)["protection"]["loads"] == 14
+    buses.write_text("1\nx\n")
+    refused = gridveil("release", "case14_ieee", "--load-buses", buses, "-o", tmp_path / "z")
+    assert refused.status == 2
+    assert ":2: a bus number" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name the folder"),
+        (("-o", "{tmp}"), "not overwritten"),
+        (("-o", "{tmp}/x", "--polish"), "--method admm only"),
+        (("-o", "{tmp}/x", "--sign", "{tmp}/none.pem"), "no private key"),
+        (("-o", "{tmp}/x", "--costs-source", "y"), "--costs only"),
+        (("-o", "{tmp}/x", "--mechanism", "piecewise"), "needs public bounds"),
+        (("-o", "{tmp}/x", "--epsilon", "4"), "over budget"),
+        (("-o", "{tmp}/x", "--beta", "-1"), "beta"),
+        (("-o", "{tmp}/x", "--method", "admm", "--band", "total"), "couples all generators"),
+        (("-o", "{tmp}/x", "--alpha", "0"), "alpha"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_spent(gridveil, tmp_path, arguments, message):
+    given = [argument.format(tmp=tmp_path) for argument in arguments]
+    outcome = gridveil("release", "case14_ieee", *given)
+    assert outcome.status == 2
+    assert message in outcome.err.replace("\n", " ")
+    assert "Traceback" not in outcome.err
+    assert not (tmp_path / "x").exists()
+    path = tmp_path / "ledger.sqlite"
+    assert not path.exists() or Ledger(path).accounts() == []

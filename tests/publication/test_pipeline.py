@@ -1,0 +1,225 @@
+"""Releases: what they hold, what they never hold, and what they do not depend on."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridveil import (
+    AgentOptions,
+    Ledger,
+    PolarLaplace,
+    ProductLaplace,
+    load_case,
+    release,
+    save_case,
+    solve_acopf,
+    verify,
+)
+from gridveil.errors import GridveilError
+from gridveil.network.matpower import read_matpower
+from gridveil.publication.costs import Provenance, PublicCosts
+from gridveil.publication.published import blank
+from tests.cases import TINY, bus
+
+MECHANISM = PolarLaplace.of(1, 0.1)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+@pytest.mark.parametrize("method", ["central", "bilevel", "admm"])
+@pytest.mark.parametrize("name", ["case14_ieee", "case39_epri"])
+def test_a_release_keeps_its_promises_and_verifies(ledger, tmp_path, name, method):
+    agents = AgentOptions(polish=True) if method == "admm" else None
+    made = release(load_case(name), MECHANISM, 0.01, ledger, "one", method=method, agents=agents)
+    made.save(tmp_path / "out")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "certificate.json", "loads.csv", "network.m", "report.html",
+    ]  # fmt: skip
+    result = verify(tmp_path / "out")
+    assert result.ok, [claim for claim in result.claims if not claim.ok]
+    told = made.certificate.fidelity
+    assert told.max_violation <= 1e-6
+    if method == "bilevel":
+        assert abs(told.cost_gap_optimal) <= 0.01
+    else:
+        assert told.worst_generator_gap <= 0.01 + 1e-6
+
+
+def test_only_loads_and_the_solution_differ_from_the_source(ledger, tmp_path):
+    network = load_case("case39_epri")
+    made = release(network, MECHANISM, 0.01, ledger, "one")
+    made.save(tmp_path / "out")
+    source, released = network.case, read_matpower(tmp_path / "out" / "network.m")
+    changed = {"bus": {"Pd", "Qd", "Vm", "Va"}, "gen": {"Pg", "Qg", "Vg"}, "branch": set()}
+    for table, columns in changed.items():
+        for column in source.tables[table].columns:
+            same = np.array_equal(
+                source.tables[table].column(column), released.tables[table].column(column)
+            )
+            assert same != (column in columns), (table, column)
+    assert np.array_equal(source.tables["gencost"].values, released.tables["gencost"].values)
+
+
+PLANTED = TINY.with_(
+    bus=[
+        bus(1, 3),
+        bus(2, 1, 81.23456789, 21.98765432),
+        bus(7, 2, 51.31313131, 11.71717171),
+        [9, 4, 0, 0, 0, 0, 1, 1.0123456, -7.654321, 230, 1, 1.1, 0.9],
+    ]
+)
+"""Loads of many digits, and a solution left in the file."""
+
+
+def test_no_byte_holds_a_raw_load(ledger, tmp_path, monkeypatch, capfd):
+    """Recognisable loads are planted; every byte written and printed is searched for them."""
+    source = tmp_path / "in" / "tiny.m"
+    source.parent.mkdir()
+    source.write_text(PLANTED.text())
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.setenv("TMPDIR", str(work))
+    network = load_case(source)
+    made = release(network, MECHANISM, 0.05, Ledger(work / "ledger.sqlite"), "one", tell=print)
+    made.save(work / "out")
+    print(made, network, made.restored, verify(work / "out"))
+    with pytest.raises(GridveilError) as refused:
+        release(network, MECHANISM, 1e-9, Ledger(work / "ledger.sqlite"), "one", method="admm")
+    printed = "".join(capfd.readouterr()) + str(refused.value)
+    written = b"".join(p.read_bytes() for p in work.rglob("*") if p.is_file())
+    raw = [81.23456789, 21.98765432, 51.31313131, 11.71717171]
+    digits = [f"{value / scale:.5f}"[:-1] for value in raw for scale in (1, 100)]
+    digits += ["1.0123456", "-7.654321"]
+    for text in digits:
+        assert text not in printed
+        assert text.encode() not in written
+    for value in raw:
+        for number in (value, value / 100):
+            for order in "<>":
+                assert np.array(number, dtype=f"{order}f8").tobytes() not in written
+
+
+def public_costs(network):
+    costs = solve_acopf(network).generator_costs
+    return PublicCosts(costs, Provenance.PUBLISHED, "annual report, page 3")
+
+
+@pytest.mark.parametrize("method", ["central", "bilevel", "admm"])
+def test_after_the_noise_is_drawn_the_loads_do_not_matter(ledger, method):
+    """Other raw loads under the same release id: every byte is the same."""
+    network = load_case("case14_ieee")
+    costs = public_costs(network)
+    agents = AgentOptions(polish=True) if method == "admm" else None
+    options = {"costs": costs, "method": method, "agents": agents}
+    one = release(network, MECHANISM, 0.01, ledger, "one", **options)
+    swapped = network.with_loads(network.loads.p[::-1] * 2, network.loads.q[::-1] - 0.3)
+    other = release(swapped, MECHANISM, 0.01, ledger, "one", **options)
+    assert one.files == other.files
+
+
+def test_a_blank_network_has_forgotten_its_loads():
+    network = PLANTED.network()
+    other = PLANTED.with_cell("bus", 1, 2, 5.0).with_cell("bus", 3, 7, 1.05)
+    assert blank(network).case.text == blank(other.network()).case.text
+    assert not blank(network).loads.values.any()
+    assert blank(network).load_buses == network.load_buses
+
+
+def test_a_solved_files_extra_columns_are_cleared(tmp_path):
+    """Flows and multipliers that MATPOWER writes behind the input columns give loads away."""
+    text = TINY.text().replace("0.0\t1.1\t0.9", "0.0\t1.1\t0.9")
+    rows = [f"{line[:-1]}\t123.456\t-77.7;" if line.startswith("\t1\t2\t") or
+            line.startswith("\t2\t7\t") or line.startswith("\t1\t7\t") else line
+            for line in text.splitlines()]  # fmt: skip
+    path = tmp_path / "solved.m"
+    path.write_text("\n".join(rows))
+    assert "123.456" in path.read_text()
+    assert "123.456" not in blank(load_case(path)).case.text
+
+
+def test_the_same_id_gives_the_same_bytes_and_charges_once(ledger):
+    network = load_case("case14_ieee")
+    one = release(network, MECHANISM, 0.01, ledger, "one")
+    assert release(network, MECHANISM, 0.01, ledger, "one").files == one.files
+    assert {account.spent for account in ledger.accounts()} == {1}
+    assert one.certificate.protection.cumulative_epsilon == 1.0
+    second = release(network, MECHANISM, 0.01, ledger, "two")
+    assert second.certificate.protection.cumulative_epsilon == 2.0
+    # The first certificate still says what was spent when it was made.
+    assert release(network, MECHANISM, 0.01, ledger, "one").files == one.files
+
+
+def test_where_costs_come_from_is_declared(ledger):
+    network = load_case("case14_ieee")
+    derived = release(network, MECHANISM, 0.01, ledger, "one").certificate
+    assert derived.costs.provenance == "derived"
+    assert "not protected" in derived.invariants[2].provenance
+    given = release(network, MECHANISM, 0.01, ledger, "one", costs=public_costs(network))
+    assert given.certificate.costs.provenance == "published"
+    assert "annual report, page 3" in given.certificate.invariants[2].provenance
+
+
+def test_a_release_that_breaks_limits_is_refused_and_can_be_tried_again(ledger):
+    network = load_case("case57_ieee")
+    loose = AgentOptions(tolerance=1e-2)
+    with pytest.raises(GridveilError, match="--polish"):
+        release(network, MECHANISM, 0.01, ledger, "one", method="admm", agents=loose)
+    release(network, MECHANISM, 0.01, ledger, "one", method="central")
+    assert {account.spent for account in ledger.accounts()} == {1}
+
+
+def test_an_unsound_mechanism_is_refused(ledger):
+    from gridveil import Piecewise, PublicBounds
+
+    bounds = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "ratings")
+    unsound = Piecewise.of(1, 0.1, bounds, "paper")
+    with pytest.raises(GridveilError, match="refused for a release"):
+        release(load_case("case14_ieee"), unsound, 0.01, ledger, "one")
+
+
+def test_another_release_never_overwrites(ledger, tmp_path):
+    made = release(load_case("case14_ieee"), MECHANISM, 0.01, ledger, "one")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(GridveilError, match="not overwritten"):
+        made.save(tmp_path / "out")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(GridveilError, match="not overwritten"):
+        made.save(tmp_path / "file")
+    with pytest.raises(GridveilError, match="cannot write"):
+        made.save(tmp_path / "file" / "out")
+
+
+def test_declared_loads_of_zero_are_released_too(ledger, tmp_path):
+    network = load_case("case14_ieee", load_buses=range(1, 15))
+    made = release(network, ProductLaplace.of(1, 0.1), 0.05, ledger, "one")
+    made.save(tmp_path / "out")
+    assert len(made.certificate.load_buses) == 14
+    assert verify(tmp_path / "out").ok
+    rows = (tmp_path / "out" / "loads.csv").read_text().splitlines()
+    assert len(rows) == 15
+
+
+def test_a_released_network_can_be_loaded_and_saved_like_any_other(ledger, tmp_path):
+    release(load_case("case14_ieee"), MECHANISM, 0.01, ledger, "one").save(tmp_path / "out")
+    network = load_case(tmp_path / "out" / "network.m")
+    save_case(network, tmp_path / "again.m")
+    assert (tmp_path / "again.m").read_bytes() == (tmp_path / "out" / "network.m").read_bytes()
+
+
+def test_the_certificate_has_no_seed_and_no_other_figures(ledger):
+    made = release(load_case("case14_ieee"), MECHANISM, 0.01, ledger, "one")
+    text = json.dumps(made.certificate.model_dump(mode="json"))
+    assert not re.search("seed|displacement|noisy", text)
+
+
+def test_the_schema_file_is_that_of_the_certificate():
+    from gridveil.publication.certificate import schema
+
+    path = Path(__file__).parents[2] / "docs" / "certificate.schema.json"
+    assert path.read_text(encoding="utf-8") == schema()

@@ -1,0 +1,197 @@
+"""Whatever is changed in a release, verification finds it."""
+
+import copy
+import json
+import random
+import shutil
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from gridveil import Ledger, PolarLaplace, load_case, release, solve_acopf, verify
+from gridveil.errors import GridveilError
+from gridveil.publication.certificate import Certificate
+from gridveil.publication.signing import read_private_key, read_public_key
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release")
+    ledger = Ledger(folder / "ledger.sqlite")
+    found = release(load_case("case14_ieee"), PolarLaplace.of(1, 0.1), 0.01, ledger, "one")
+    found.save(folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture
+def out(made, tmp_path):
+    shutil.copytree(made, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def broken(folder):
+    return [claim.name for claim in verify(folder).claims if not claim.ok]
+
+
+def test_an_untouched_release_verifies(out):
+    assert broken(out) == []
+
+
+@pytest.mark.parametrize("name", ["network.m", "loads.csv", "report.html"])
+def test_any_byte_changed_is_found(out, name):
+    data = (out / name).read_bytes()
+    choose = random.Random(5)
+    for position in sorted(choose.sample(range(len(data)), 40)):
+        changed = bytearray(data)
+        changed[position] ^= 1 << choose.randrange(8)
+        (out / name).write_bytes(bytes(changed))
+        assert f"digest of {name}" in broken(out)
+    (out / name).unlink()
+    assert f"digest of {name}" in broken(out)
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from leaves(item, (*path, i))
+    else:
+        yield path, value
+
+
+def test_any_value_of_the_certificate_changed_is_found(out):
+    path = out / "certificate.json"
+    content = json.loads(path.read_text())
+    for place, value in leaves(content):
+        changed = copy.deepcopy(content)
+        at = changed
+        for key in place[:-1]:
+            at = at[key]
+        if isinstance(value, str):
+            at[place[-1]] = value + "x"
+        elif value is None:
+            at[place[-1]] = 1.0
+        else:
+            at[place[-1]] = value * 1.001 + 1e-9 if isinstance(value, float) else value + 1
+        path.write_text(json.dumps(changed))
+        assert broken(out), place
+
+
+def resealed(folder, change):
+    """Change a certificate and give it a fitting digest, as someone with bad intent would."""
+    path = folder / "certificate.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_bytes(Certificate.model_validate(content).sealed().to_bytes())
+
+
+def test_other_loads_with_fitting_digests_break_the_claims(out):
+    import hashlib
+
+    for name in ("network.m", "loads.csv"):
+        text = (out / name).read_text()
+        load = (out / "loads.csv").read_text().splitlines()[3].split(",")[1]
+        (out / name).write_text(text.replace(load, repr(float(load) + 1.0)))
+
+    def change(content):
+        for name in ("network.m", "loads.csv"):
+            content["files"][name] = hashlib.sha256((out / name).read_bytes()).hexdigest()
+
+    resealed(out, change)
+    assert "violation: active balance" in broken(out)
+    assert "AC-feasible" in broken(out)
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "claim"),
+    [
+        ("fidelity", "cost_gap_optimal", "its gap to O*"),
+        ("fidelity", "cost_optimal", "optimal cost ($/h)"),
+        ("fidelity", "cost_dispatch", "cost of the dispatch ($/h)"),
+        ("fidelity", "worst_generator_gap", "worst generator's gap"),
+        ("fidelity", "max_violation", "largest violation"),
+        ("protection", "epsilon", "noise scale (p.u.)"),
+        ("protection", "alpha_mva", "α in MVA"),
+        ("protection", "loads", "loads"),
+    ],
+)
+def test_a_false_claim_with_a_fitting_digest_is_found(out, part, field, claim):
+    def change(content):
+        content[part][field] += 1 if field == "loads" else 0.01
+
+    resealed(out, change)
+    assert claim in broken(out)
+
+
+def test_a_smaller_beta_than_kept_is_found(out):
+    resealed(out, lambda content: content["fidelity"].update(beta=1e-9))
+    assert any(name.startswith("β keeps") for name in broken(out))
+
+
+def test_costs_can_be_held_against_the_published_ones(out, tmp_path):
+    costs = solve_acopf(load_case("case14_ieee")).generator_costs
+    rows = [f"{i + 1},{float(cost)!r}" for i, cost in enumerate(costs)]
+    table = tmp_path / "costs.csv"
+    table.write_text("\n".join(["generator,cost", *rows]))
+    assert verify(out, costs=table).ok
+    table.write_text("\n".join(["generator,cost", *rows[:-1], f"{len(rows)},1.0"]))
+    assert not verify(out, costs=table).ok
+
+
+def write_keys(folder, name):
+    """Write a pair of keys as openssl does."""
+    key = Ed25519PrivateKey.generate()
+    pem = Encoding.PEM
+    private = key.private_bytes(pem, PrivateFormat.PKCS8, NoEncryption())
+    (folder / f"{name}.pem").write_bytes(private)
+    public = key.public_key().public_bytes(pem, PublicFormat.SubjectPublicKeyInfo)
+    (folder / f"{name}.pub").write_bytes(public)
+
+
+def test_signatures(tmp_path):
+    for name in ("mine", "other"):
+        write_keys(tmp_path, name)
+    key = read_private_key(tmp_path / "mine.pem")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    mechanism = PolarLaplace.of(1, 0.1)
+    made = release(load_case("case14_ieee"), mechanism, 0.01, ledger, "one", key=key)
+    made.save(tmp_path / "out")
+    mine, other = (read_public_key(tmp_path / f"{name}.pub") for name in ("mine", "other"))
+    assert verify(tmp_path / "out", mine).ok
+    assert not verify(tmp_path / "out", other).ok
+    resealed(tmp_path / "out", lambda content: content.update(release_id="two"))
+    assert verify(tmp_path / "out").ok  # without a signature nobody can know
+    assert [c.name for c in verify(tmp_path / "out", mine).claims if not c.ok] == ["signature"]
+    (tmp_path / "out" / "certificate.sig").write_text("not base64 !")
+    assert not verify(tmp_path / "out", mine).ok
+    (tmp_path / "out" / "certificate.sig").unlink()
+    assert not verify(tmp_path / "out", mine).ok
+    with pytest.raises(GridveilError, match="no private key"):
+        read_private_key(tmp_path / "mine.pub")
+    with pytest.raises(GridveilError, match="no public key"):
+        read_public_key(tmp_path / "none.pub")
+
+
+def test_what_is_no_release_is_bad_input(tmp_path):
+    with pytest.raises(GridveilError, match="a release is a folder with"):
+        verify(tmp_path)
+    (tmp_path / "certificate.json").write_text("{}")
+    assert broken(tmp_path) == ["schema"]
+    (tmp_path / "certificate.json").write_bytes(b"\xff\x00")
+    assert broken(tmp_path) == ["schema"]
+
+
+def test_a_certificate_cannot_point_outside_its_folder(out):
+    def change(content):
+        content["files"]["../ledger.sqlite"] = "0" * 64
+
+    resealed(out, change)
+    assert broken(out)[0] == "digest of ../ledger.sqlite"
