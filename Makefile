@@ -9,7 +9,11 @@ READY := $(VENV)/.ready
 .PHONY: demo test lint clean
 
 demo: $(READY)
-	$(BIN)/gridveil solve case39_epri
+	rm -rf demo
+	$(BIN)/gridveil release case39_epri --epsilon 1 --alpha 0.1 --beta 0.01 \
+		--ledger demo/ledger.sqlite -o demo/release
+	$(BIN)/gridveil verify demo/release
+	@echo "open demo/release/report.html in a browser"
 
 test: $(READY) lint
 	$(BIN)/pytest -n 2
