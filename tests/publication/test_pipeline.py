@@ -223,3 +223,36 @@ def test_the_schema_file_is_that_of_the_certificate():
 
     path = Path(__file__).parents[2] / "docs" / "certificate.schema.json"
     assert path.read_text(encoding="utf-8") == schema()
+
+
+def test_costs_can_be_bought(ledger, tmp_path):
+    """Then nothing but private numbers goes in: other raw loads give the same bytes."""
+    network = load_case("case39_epri")
+    mechanism = PolarLaplace.of("0.8", 0.1)
+    one = release(network, mechanism, 0.01, ledger, "one", cost_budget="0.2")
+    one.save(tmp_path / "out")
+    assert verify(tmp_path / "out").ok
+    told = one.certificate
+    assert told.costs.provenance == "bought"
+    assert told.protection.epsilon == pytest.approx(1.0)
+    assert told.protection.epsilon_costs == pytest.approx(0.2)
+    assert told.protection.cumulative_epsilon == pytest.approx(1.0)
+    assert {float(account.spent) for account in ledger.accounts()} == {1.0}
+    true = solve_acopf(network).cost
+    assert told.fidelity.cost_target == pytest.approx(true, rel=0.2)
+    assert told.fidelity.cost_target != pytest.approx(true, rel=1e-6)
+    swapped = network.with_loads(network.loads.p[::-1] * 2, network.loads.q[::-1] - 0.3)
+    assert release(swapped, mechanism, 0.01, ledger, "one", cost_budget="0.2").files == one.files
+
+
+def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
+    network = load_case("case14_ieee")
+    with pytest.raises(GridveilError, match="over budget"):
+        release(network, PolarLaplace.of("2.5", 0.1), 0.01, ledger, "one", cost_budget="0.6")
+    with pytest.raises(GridveilError, match="need not be bought"):
+        release(
+            network, MECHANISM, 0.01, ledger, "one", costs=public_costs(network), cost_budget="0.1"
+        )
+    with pytest.raises(GridveilError, match="must be above 0"):
+        release(network, MECHANISM, 0.01, ledger, "one", cost_budget="0")
+    assert ledger.accounts() == []

@@ -2,6 +2,8 @@
 
 import hashlib
 import tomllib
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,6 +94,10 @@ def release(
         Path | None,
         typer.Option(help="Published costs O*, a CSV: generator, cost. Else from the raw loads."),
     ] = None,
+    cost_budget: Annotated[
+        str | None,
+        typer.Option(help="Part of ε that buys a private total load, from which O* is computed."),
+    ] = None,
     costs_source: Annotated[str, typer.Option(help="Where those costs were published.")] = "",
     load_buses: Annotated[
         Path | None,
@@ -130,14 +136,21 @@ def release(
     del config
     network = load_case(case, None if load_buses is None else _read_buses(load_buses))
     limits = None if bounds is None else read_bounds(bounds, network)
+    for_loads = exact(epsilon, "epsilon")
+    if cost_budget is not None:
+        for_loads -= exact(cost_budget, "cost-budget")
+        if for_loads <= 0:
+            raise GridveilError(
+                f"--cost-budget: must be below ε = {epsilon}, of which it is a part"
+            )
     chosen: Mechanism = make_mechanism(
-        mechanism, epsilon, alpha, calibration=calibration.value, bounds=limits
+        mechanism, for_loads, alpha, calibration=calibration.value, bounds=limits
     )
     if limits is not None and mechanism is not MechanismName.PIECEWISE:
         chosen = Clamped(chosen, limits)
     tolerance = float(exact(beta, "beta"))
     if dry_run:
-        figures = _plan(network, chosen, ledger or default_path())
+        figures = _plan(network, chosen, exact(epsilon, "epsilon"), ledger or default_path())
         print_json(figures) if as_json else _print_plan(figures)
         return
     if output is None:
@@ -175,6 +188,7 @@ def release(
             Ledger(ledger or default_path()),
             name,
             costs=public,
+            cost_budget=cost_budget,
             method=method,
             band=band,
             agents=agents,
@@ -194,7 +208,7 @@ def release(
             f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "
             f"{fidelity.cost_gap_optimal:+.3%} against O*"
         )
-        if public is None:
+        if result.certificate.costs.provenance == "derived":
             console.print(
                 "the costs O* were computed from the raw loads and are not protected; the "
                 "certificate says so",
@@ -224,9 +238,9 @@ def _default_id(network: Network, mechanism: Mechanism, output: Path) -> str:
     return f"{network.name}-{output.name}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
-def _plan(network: Network, mechanism: Mechanism, path: Path) -> dict[str, Any]:
+def _plan(network: Network, mechanism: Mechanism, epsilon: Fraction, path: Path) -> dict[str, Any]:
     """Return what a release would spend and how much noise that is, from public numbers alone."""
-    guarantee = mechanism.guarantee()
+    guarantee = replace(mechanism.guarantee(), epsilon=float(epsilon))
     spending = Spending(
         network_id(network),
         network.name,

@@ -214,6 +214,12 @@ class Ledger:
             self._refuse_overspending(database, spending, charge)
             return charge
 
+    def knows(self, release_id: str) -> bool:
+        """Whether a release of that id was drawn."""
+        with self._transaction(write=False) as database:
+            row = database.execute("SELECT 1 FROM releases WHERE id = ?", (release_id,)).fetchone()
+        return row is not None
+
     def entry(self, release_id: str) -> Entry:
         """Return what is known of a release."""
         with self._transaction(write=False) as database:

@@ -27,6 +27,8 @@ class Protection(_Part):
     unit: str
     mechanism: str
     epsilon: float
+    epsilon_costs: float
+    """The part of ε that paid for the costs O*."""
     delta: float
     alpha_pu: float | None
     """The distance α; null where ε holds for any two values within public bounds."""
@@ -54,7 +56,7 @@ class Invariant(_Part):
 class Costs(_Part):
     """The public costs O* that the release aims for."""
 
-    provenance: Literal["published", "derived"]
+    provenance: Literal["published", "derived", "bought"]
     source: str
     generators: list[int]
     """Rows of the file's gen table, from 1."""

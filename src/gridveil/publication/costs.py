@@ -1,7 +1,8 @@
 """The public costs O*_g that a release aims for, and where they come from.
 
 They say something about the loads, so a release never takes them silently: they were published
-elsewhere, or they are computed from the raw loads and declared as not protected.
+elsewhere, or they are computed from the raw loads and declared as not protected, or they are bought
+with part of the budget, which pays for a private total of all loads.
 """
 
 import csv
@@ -13,8 +14,12 @@ import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
+from gridveil.fidelity.bands import Band
+from gridveil.fidelity.central import nearest_loads
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
+from gridveil.privacy.phase import NoisyLoads
+from gridveil.privacy.total import NoisyTotal
 
 COLUMNS = ("generator", "cost")
 
@@ -24,6 +29,7 @@ class Provenance(StrEnum):
 
     PUBLISHED = "published"
     DERIVED = "derived"
+    BOUGHT = "bought"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +54,34 @@ def derived_costs(network: Network) -> PublicCosts:
         result.generator_costs,
         Provenance.DERIVED,
         "computed from the raw loads by AC-OPF; not protected by the noise",
+    )
+
+
+def bought_costs(network: Network, noisy: NoisyLoads, total: NoisyTotal) -> PublicCosts:
+    """Return the costs of a network like the true one, as far as private numbers tell.
+
+    Its loads are the private ones, moved alike so that they add up to the private total, and then
+    to the nearest that work. Nothing here sees the raw loads; `network` may be blank.
+    """
+    gap = np.array([total.p - noisy.p.sum(), total.q - noisy.q.sum()]) / len(noisy.p)
+    loads = np.stack([noisy.p, noisy.q], axis=1) + gap
+    gens = network.generators
+    limits = [Band(((float(a), float(b)),)) for a, b in zip(gens.p_min, gens.p_max, strict=True)]
+    like, _, _ = nearest_loads(network, loads, limits, None)
+    if not like.status.solved:
+        raise GridveilError(
+            f"no working network was found near the private one: {like.status.value}"
+        )
+    result = solve_acopf(network.with_loads(like.p, like.q))
+    if not result.status.solved:
+        raise GridveilError(
+            f"the network near the private one has no AC-OPF: {result.status.value}"
+        )
+    return PublicCosts(
+        result.generator_costs,
+        Provenance.BOUGHT,
+        "computed from the private loads and a private total load, which cost ε = "
+        f"{total.epsilon:g} of this release; protected like the loads",
     )
 
 

@@ -10,7 +10,7 @@ import hashlib
 import io
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,9 +24,11 @@ from gridveil.fidelity.result import Restored, relative_gap, worst_gap
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
-from gridveil.privacy.ledger import Entry, Ledger
+from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.ledger import Entry, Ledger, Spending, network_id
 from gridveil.privacy.mechanism import Mechanism
-from gridveil.privacy.phase import NoisyLoads, privatise
+from gridveil.privacy.phase import NoisyLoads, distance_mva, privatise
+from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
 from gridveil.publication.certificate import (
     Certificate,
     Costs,
@@ -35,7 +37,7 @@ from gridveil.publication.certificate import (
     Protection,
     Violations,
 )
-from gridveil.publication.costs import Provenance, PublicCosts, derived_costs
+from gridveil.publication.costs import Provenance, PublicCosts, bought_costs, derived_costs
 from gridveil.publication.folder import write_folder
 from gridveil.publication.published import PublishedCase, blank, publish
 from gridveil.publication.signing import sign
@@ -69,6 +71,7 @@ def release(
     release_id: str,
     *,
     costs: PublicCosts | None = None,
+    cost_budget: Number | None = None,
     method: Method | str = Method.BILEVEL,
     band: BandKind | str = BandKind.GENERATOR,
     agents: AgentOptions | None = None,
@@ -79,48 +82,102 @@ def release(
     """Make a release of a network: draw its private loads, restore them, certify the result.
 
     The budget is charged when the loads are drawn. Whatever fails afterwards can be tried again
-    under the same id, also with another β or method, at no further cost. `costs` are O*; without
-    them they are computed from the raw loads, and the certificate says so.
+    under the same id, also with another β or method, at no further cost. `costs` are O*;
+    without them they are computed from the raw loads, and the certificate says so; or
+    `cost_budget`, an ε on top of the mechanism's, buys a private total load to compute them
+    from.
     """
     method, band = chosen(Method, method, "method"), chosen(BandKind, band, "band")
-    tell("public costs")
-    public = derived_costs(network) if costs is None else costs
-    check_settings(network, public.values, beta, method, band, agents)
+    if costs is not None and cost_budget is not None:
+        raise GridveilError("costs that are published need not be bought: drop one of the two")
+    public, total = costs, None
+    if public is None and cost_budget is None:
+        tell("public costs")
+        public = derived_costs(network)
+    if public is not None:
+        check_settings(network, public.values, beta, method, band, agents)
     tell("privacy phase")
+    if cost_budget is not None and not ledger.knows(release_id):
+        _check_both(network, mechanism, cost_budget, ledger)
     noisy = privatise(network, mechanism, ledger, release_id, accept_unsound=accept_unsound)
     noisy.require_private()
-    entry = ledger.entry(release_id)
-    return _publish(
-        blank(network), noisy, entry, public, beta, method, band, agents, key, release_id, tell
+    entry, forgetful = ledger.entry(release_id), blank(network)
+    if cost_budget is not None:
+        alpha = _distance(mechanism)
+        total = privatise_total(network, cost_budget, alpha, ledger, release_id)
+        entry = ledger.entry(total_id(release_id))
+        tell("public costs")
+        public = bought_costs(forgetful, noisy, total)
+    assert public is not None
+    task = _Task(release_id, noisy, total, entry, public, float(beta), method, band)
+    return _publish(forgetful, task, agents, key, tell)
+
+
+def _distance(mechanism: Mechanism) -> float:
+    alpha = mechanism.guarantee().distance
+    if alpha is None:
+        raise GridveilError(
+            "costs can be bought with a Laplace mechanism only, which has a distance"
+        )
+    return alpha
+
+
+def _check_both(
+    network: Network, mechanism: Mechanism, cost_budget: Number, ledger: Ledger
+) -> None:
+    """Refuse before the first draw what the second could not pay for."""
+    guarantee = mechanism.guarantee()
+    spent = exact(guarantee.epsilon, "epsilon") + exact(cost_budget, "cost budget")
+    if exact(cost_budget, "cost budget") <= 0:
+        raise GridveilError(f"cost budget: {cost_budget} must be above 0")
+    ledger.check(
+        Spending(
+            network_id(network),
+            network.name,
+            network.load_buses,
+            spent,
+            distance_mva(_distance(mechanism), network),
+            "",
+        )
     )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What a release is made from, once the noise is drawn."""
+
+    release_id: str
+    noisy: NoisyLoads
+    total: NoisyTotal | None
+    entry: Entry
+    costs: PublicCosts
+    beta: float
+    method: Method
+    band: BandKind
 
 
 def _publish(
     network: Network,
-    noisy: NoisyLoads,
-    entry: Entry,
-    costs: PublicCosts,
-    beta: float,
-    method: Method,
-    band: BandKind,
+    task: _Task,
     agents: AgentOptions | None,
     key: Ed25519PrivateKey | None,
-    release_id: str,
     tell: Callable[[str], None],
 ) -> Release:
     """Make everything of a release but its noise, from a network without loads."""
     tell("fidelity phase")
-    restored = restore(network, noisy, costs.values, beta, method, band, agents)
+    costs = task.costs
+    restored = restore(network, task.noisy, costs.values, task.beta, task.method, task.band, agents)
     if not restored.status.solved:
         raise GridveilError(
-            f"the fidelity phase failed: {restored.status.value}. The private loads are kept under "
-            f"release id {release_id!r}: try again with another beta or method, at no further cost"
+            f"the fidelity phase failed: {restored.status.value}. The private loads are kept "
+            f"under release id {task.release_id!r}: try again with another beta or method, at no "
+            "further cost"
         )
     tell("verification")
     p, q = restored.network.loads.values.T
     published = publish(network, p, q, restored.point)
     opf = solve_acopf(published.network)
-    fidelity = _fidelity(published, opf, costs, beta, restored, band)
+    fidelity = _fidelity(published, opf, task, restored)
     if fidelity.max_violation > FEASIBILITY_TOLERANCE:
         raise GridveilError(
             f"the network found breaks its limits by {fidelity.max_violation:.1e} p.u., and a "
@@ -134,12 +191,12 @@ def _publish(
     certificate = Certificate(
         format="gridveil-certificate",
         version=1,
-        release_id=release_id,
+        release_id=task.release_id,
         network=network.name,
         base_mva=network.base_mva,
-        drawn_at=entry.drawn_at,
+        drawn_at=task.entry.drawn_at,
         software=_software(),
-        protection=_protection(noisy, entry, network),
+        protection=_protection(task, network),
         invariants=_invariants(costs),
         costs=Costs(
             provenance=costs.provenance.value,
@@ -174,13 +231,16 @@ def loads_csv(published: PublishedCase) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _protection(noisy: NoisyLoads, entry: Entry, network: Network) -> Protection:
-    promise, base = noisy.guarantee, network.base_mva
+def _protection(task: _Task, network: Network) -> Protection:
+    noisy, entry, base = task.noisy, task.entry, network.base_mva
+    for_costs = 0.0 if task.total is None else task.total.epsilon
+    promise = replace(noisy.guarantee, epsilon=noisy.guarantee.epsilon + for_costs)
     return Protection(
         promise=promise.sentence(base),
         unit=promise.unit,
         mechanism=promise.mechanism,
         epsilon=promise.epsilon,
+        epsilon_costs=for_costs,
         delta=promise.delta,
         alpha_pu=promise.distance,
         alpha_mva=None if promise.distance is None else promise.distance * base,
@@ -208,9 +268,9 @@ def _invariants(costs: PublicCosts) -> list[Invariant]:
         ),
         Invariant(
             what="the generators' costs O*, within beta",
-            provenance=costs.source
-            if costs.provenance is Provenance.DERIVED
-            else f"published: {costs.source}",
+            provenance=f"published: {costs.source}"
+            if costs.provenance is Provenance.PUBLISHED
+            else costs.source,
         ),
     ]
 
@@ -218,19 +278,18 @@ def _invariants(costs: PublicCosts) -> list[Invariant]:
 def _fidelity(
     published: PublishedCase,
     opf: OPFResult,
-    costs: PublicCosts,
-    beta: float,
+    task: _Task,
     restored: Restored,
-    band: BandKind,
 ) -> Fidelity:
+    costs = task.costs
     broken = violations(published.network, published.point)
     dispatch = published.network.generators.costs(published.point.p)
     target = float(costs.values.sum())
     return Fidelity(
         method=restored.method.value,
-        band=band.value,
+        band=task.band.value,
         status=restored.status.name.lower(),
-        beta=float(beta),
+        beta=task.beta,
         cost_target=target,
         cost_dispatch=float(dispatch.sum()),
         cost_gap_dispatch=relative_gap(float(dispatch.sum()), target),

@@ -142,7 +142,7 @@ def _protection(certificate: Certificate) -> Iterator[Claim]:
     if told.alpha_pu is not None and told.alpha_mva is not None:
         yield _number("α in MVA", told.alpha_mva, told.alpha_pu * base, _EXACT)
         if told.noise_scale_pu is not None:
-            scale = (told.alpha_pu + 2 * told.grid_step_pu) / told.epsilon
+            scale = (told.alpha_pu + 2 * told.grid_step_pu) / (told.epsilon - told.epsilon_costs)
             yield _number("noise scale (p.u.)", told.noise_scale_pu, scale, _EXACT)
     loads = len(certificate.load_buses)
     yield Claim("loads", str(told.loads), str(loads), told.loads == loads)

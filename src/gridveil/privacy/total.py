@@ -1,0 +1,65 @@
+"""The total load of a network, bought with part of the budget.
+
+Proof. Loads are first rounded to the grid. Two values of one load at most α apart (L1) are then at
+most α/γ + 2 steps apart, and so are the two totals: all other loads stay as they are. So the proof
+of the product Laplace mechanism holds for the total as it does for a load.
+"""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridveil.arrays import IntArray
+from gridveil.network.network import Network
+from gridveil.privacy.calibration import Number
+from gridveil.privacy.grid import from_grid, to_grid
+from gridveil.privacy.ledger import Ledger, Spending, network_id
+from gridveil.privacy.phase import distance_mva
+from gridveil.privacy.product_laplace import ProductLaplace
+
+
+@dataclass(frozen=True)
+class NoisyTotal:
+    """A private total load, in p.u., and what it cost each load."""
+
+    p: float
+    q: float
+    epsilon: float
+
+
+def total_id(release_id: str) -> str:
+    """Return the id under which the ledger keeps the total of a release."""
+    return f"{release_id} (total)"
+
+
+def privatise_total(
+    network: Network, epsilon: Number, alpha: Number, ledger: Ledger, release_id: str
+) -> NoisyTotal:
+    """Draw the private total load of a release, charge every load for it, and store it."""
+    mechanism = ProductLaplace.of(epsilon, alpha)
+
+    def draw() -> IntArray:
+        # The ledger keeps a row for every load it charges; the total stands in the first.
+        rows = np.zeros((len(network.loads), 2), dtype=np.int64)
+        total = to_grid(network.loads.values, mechanism.step).sum(axis=0, keepdims=True)
+        rows[:1] = mechanism.release(total)
+        return rows
+
+    rows = ledger.spend(
+        total_id(release_id),
+        Spending(
+            network=network_id(network),
+            label=network.name,
+            buses=network.load_buses,
+            epsilon=epsilon,
+            distance=distance_mva(alpha, network),
+            specification=json.dumps(
+                {"total of": release_id, "base_mva": network.base_mva, **mechanism.specification()},
+                sort_keys=True,
+            ),
+        ),
+        draw,
+    )
+    p, q = from_grid(rows[:1], mechanism.step)[0]
+    return NoisyTotal(float(p), float(q), float(mechanism.calibration.epsilon))
