@@ -157,3 +157,28 @@ def test_mistakes_are_told_before_anything_is_spent(gridveil, tmp_path, argument
     assert not (tmp_path / "x").exists()
     path = tmp_path / "ledger.sqlite"
     assert not path.exists() or Ledger(path).accounts() == []
+
+
+def test_raw_loads_stand_in_a_private_report_only(gridveil, tmp_path):
+    gridveil("release", "case14_ieee", "-o", tmp_path / "one")
+    assert not (tmp_path / "one-private").exists()
+    outcome = gridveil("release", "case14_ieee", "--private-report", "-o", tmp_path / "two")
+    assert "do not publish" in outcome.out
+    text = (tmp_path / "two-private" / "report.html").read_text()
+    assert "contains raw data, do not publish" in text
+    assert "raw 94.20" in text  # the load of bus 3
+    for path in (tmp_path / "two").iterdir():
+        assert b"raw 94.20" not in path.read_bytes()
+
+
+def test_costs_can_be_bought(gridveil, tmp_path):
+    outcome = gridveil(
+        "release", "case39_epri", "--cost-budget", "0.2", "-o", tmp_path / "out", "--json"
+    )
+    told = json.loads(outcome.out)
+    assert told["costs"]["provenance"] == "bought"
+    assert told["protection"]["epsilon"] == 1.0
+    assert gridveil("verify", tmp_path / "out").status == 0
+    refused = gridveil("release", "case39_epri", "--cost-budget", "1", "-o", tmp_path / "x")
+    assert refused.status == 2
+    assert "must be below" in refused.err

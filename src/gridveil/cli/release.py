@@ -118,6 +118,13 @@ def release(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would spend and add; touch nothing.")
     ] = False,
+    private_report: Annotated[
+        bool,
+        typer.Option(
+            "--private-report",
+            help="Also make OUTPUT-private, a report with raw loads: not to be published.",
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -157,11 +164,14 @@ def release(
         raise GridveilError("-o: name the folder to make")
     # What takes long to import, or needs keys and costs that may be wrong, comes before the draw.
     from gridveil.publication.costs import read_costs
-    from gridveil.publication.folder import refuse_existing
+    from gridveil.publication.folder import refuse_existing, write_folder
     from gridveil.publication.pipeline import release as make_release
     from gridveil.publication.signing import read_private_key
+    from gridveil.report.private_page import private_page
 
     refuse_existing(output)
+    if private_report:
+        refuse_existing(_private_folder(output))
     key = None if sign is None else read_private_key(sign)
     public = None if costs is None else read_costs(costs, costs_source, network)
     if costs is None and costs_source:
@@ -197,6 +207,9 @@ def release(
             tell=lambda phase: status.update(f"{phase} …"),
         )
         result.save(output)
+        if private_report:
+            page = private_page(network, result.noisy, result.published.network)
+            write_folder(_private_folder(output), {"report.html": page})
     fidelity, protection = result.certificate.fidelity, result.certificate.protection
     if as_json:
         print_json({"folder": str(output), **result.certificate.model_dump(mode="json")})
@@ -215,7 +228,18 @@ def release(
                 style="yellow",
             )
         console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} in all")
+        if private_report:
+            console.print(
+                f"{_private_folder(output)} contains raw data, do not publish",
+                style="bold red",
+                highlight=False,
+            )
         console.print(f"check it with: gridveil verify {output}", style="dim", highlight=False)
+
+
+def _private_folder(output: Path) -> Path:
+    """Return the folder for raw data: beside the release, so that nobody publishes it with it."""
+    return output.with_name(f"{output.name}-private")
 
 
 def _read_buses(path: Path) -> list[int]:

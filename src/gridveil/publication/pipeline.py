@@ -54,6 +54,7 @@ class Release:
 
     certificate: Certificate
     files: Mapping[str, bytes] = field(repr=False)
+    noisy: NoisyLoads = field(repr=False)
     published: PublishedCase = field(repr=False)
     restored: Restored = field(repr=False)
     opf: OPFResult = field(repr=False)
@@ -216,7 +217,7 @@ def _publish(
     files[CERTIFICATE] = certificate.to_bytes()
     if key is not None:
         files[SIGNATURE] = sign(key, files[CERTIFICATE])
-    return Release(certificate, files, published, restored, opf)
+    return Release(certificate, files, task.noisy, published, restored, opf)
 
 
 def loads_csv(published: PublishedCase) -> bytes:

@@ -73,8 +73,7 @@ def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> 
             f'<rect class="slice" x="{x(i) - half / 2:.1f}" y="{_TOP}" width="{max(half, 1):.1f}" '
             f'height="{HEIGHT - _TOP - _BOTTOM}" data-tip="iteration {i + 1}: {escape(told)}"/>'
         )
-    legend = "".join(f'<span class="key {line.style}">{escape(line.name)}</span>' for line in lines)
-    return f'<p class="legend">{legend}</p>{_svg(label, parts)}'
+    return f'<p class="legend">{_legend(lines)}</p>{_svg(label, parts)}'
 
 
 def bands(
@@ -128,6 +127,30 @@ def bars(label: str, axis: str, values: FloatArray, limit: float, tips: Sequence
     return _svg(label, parts)
 
 
+def scatter(
+    label: str, axes: tuple[str, str], x: FloatArray, sets: Sequence[Curve], tips: Sequence[str]
+) -> str:
+    """Draw points over common x values, with the diagonal on which both are equal."""
+    every = np.concatenate([x, *(points.values for points in sets)])
+    room = 0.05 * (float(np.ptp(every)) or 1.0)
+    low, high = float(every.min()) - room, float(every.max()) + room
+    across = _Scale(low, high, _LEFT, WIDTH - _RIGHT)
+    up = _Scale(low, high, HEIGHT - _BOTTOM, _TOP)
+    ticks = _round_ticks(low, high)
+    parts = [
+        *_axes(across, up, ticks, ticks, *axes),
+        f'<line class="limit" x1="{across(low):.1f}" y1="{up(low):.1f}" x2="{across(high):.1f}" '
+        f'y2="{up(high):.1f}"/>',
+    ]
+    for points in sets:
+        for at, value, tip in zip(x, points.values, tips, strict=True):
+            parts.append(
+                f'<circle class="point {points.style}" cx="{across(float(at)):.1f}" '
+                f'cy="{up(float(value)):.1f}" r="4" data-tip="{escape(tip)}"/>'
+            )
+    return f'<p class="legend">{_legend(sets)}</p>{_svg(label, parts)}'
+
+
 def network_graph(
     label: str,
     place: FloatArray,
@@ -156,6 +179,10 @@ def network_graph(
             f'data-tip="{escape(tip)}"/>'
         )
     return _svg(label, parts, tall)
+
+
+def _legend(sets: Sequence[Curve]) -> str:
+    return "".join(f'<span class="key {one.style}">{escape(one.name)}</span>' for one in sets)
 
 
 def _axes(
@@ -193,7 +220,7 @@ def _round_ticks(low: float, high: float) -> FloatArray:
             step *= factor
             break
     ticks: FloatArray = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
-    return ticks
+    return ticks + 0.0  # no −0
 
 
 def _svg(label: str, parts: Sequence[str], height: int = HEIGHT) -> str:

@@ -4,9 +4,7 @@ Everything on it follows from what is published anyway: the released network, it
 the history of the agents, who never saw a raw load.
 """
 
-from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from gridveil.publication.certificate import Certificate, Fidelity
 from gridveil.publication.published import PublishedCase
 from gridveil.report.charts import Curve, bands, bars, curves, network_graph
 from gridveil.report.graph import positions
+from gridveil.report.html import details, html_page, table
 
 _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator is not drawn."""
@@ -27,11 +26,6 @@ def report_page(
     certificate: Certificate, published: PublishedCase, history: History | None
 ) -> bytes:
     """Return the page; `history` is that of the agents, if they solved the fidelity phase."""
-    style, script = (
-        files("gridveil.report").joinpath(name).read_text(encoding="utf-8")
-        for name in ("style.css", "script.js")
-    )
-    name = escape(certificate.network)
     body = "".join(
         [
             _summary(certificate),
@@ -43,13 +37,7 @@ def report_page(
             _checks(certificate),
         ]
     )
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Private release of {name}</title><style>{style}</style></head>"
-        f"<body><main>{body}</main><script>{script}</script></body></html>\n"
-    )
-    return page.encode("utf-8", "replace")
+    return html_page(f"Private release of {certificate.network}", body)
 
 
 def _summary(certificate: Certificate) -> str:
@@ -110,8 +98,8 @@ def _guarantee(certificate: Certificate) -> str:
         f"{caution}<p>This holds against anyone, whatever they know and compute. It does not "
         "cover:</p>"
         f"<ul>{uncovered}</ul><p>Kept as they are, and so not protected:</p>"
-        f"{_table(('what', 'where it comes from'), known)}"
-        f"{_details('All parameters', ('parameter', 'value'), rows)}</section>"
+        f"{table(('what', 'where it comes from'), known)}"
+        f"{details('All parameters', ('parameter', 'value'), rows)}</section>"
     )
 
 
@@ -149,7 +137,7 @@ def _generators(certificate: Certificate, published: PublishedCase) -> str:
         f"{kept.cost_dispatch:,.2f} $/h ({kept.cost_gap_dispatch:+.3%} against O*), the optimal "
         f"one {kept.cost_optimal:,.2f} $/h ({kept.cost_gap_optimal:+.3%}). The shaded band is "
         f"±{beta:.3g}.{cut}</p>"
-        f"{chart}{_details('Generators as a table', heads, rows)}</section>"
+        f"{chart}{details('Generators as a table', heads, rows)}</section>"
     )
 
 
@@ -173,12 +161,12 @@ def _network(published: PublishedCase) -> str:
         np.hypot(p, q),
         (bus_tips, line_tips),
     )
-    table = network.case.tables["bus"]
+    bus = network.case.tables["bus"]
     rows = [
         (
-            f"{table.column('bus_i')[row]:.0f}",
-            f"{table.column('Pd')[row]:,.3f}",
-            f"{table.column('Qd')[row]:,.3f}",
+            f"{bus.column('bus_i')[row]:.0f}",
+            f"{bus.column('Pd')[row]:,.3f}",
+            f"{bus.column('Qd')[row]:,.3f}",
         )
         for row in network.loads.row
     ]
@@ -186,7 +174,7 @@ def _network(published: PublishedCase) -> str:
         "<section><h2>The released loads</h2><p>Larger dots are larger loads; dots without colour "
         'have none.</p><p class="legend"><span class="key wirekey">below 70 %</span>'
         '<span class="key orange">above 70 %</span><span class="key red">above 95 % of its rating'
-        f"</span></p>{chart}{_details('Loads as a table', ('bus', 'P, MW', 'Q, MVAr'), rows)}"
+        f"</span></p>{chart}{details('Loads as a table', ('bus', 'P, MW', 'Q, MVAr'), rows)}"
         "</section>"
     )
 
@@ -215,7 +203,7 @@ def _lines(published: PublishedCase) -> str:
     heads = ("line", "MVA", "rating, MVA", "loading")
     return (
         f"<section><h2>Line loading</h2><p>{len(order)} lines have a rating; {hot} carry more than "
-        f"95 % of it, none more than it.</p>{chart}{_details('Lines as a table', heads, rows)}"
+        f"95 % of it, none more than it.</p>{chart}{details('Lines as a table', heads, rows)}"
         "</section>"
     )
 
@@ -251,7 +239,7 @@ def _convergence(history: History | None) -> str:
     return (
         f"<section><h2>How the agents came to agree</h2><p>{len(history):,} iterations of ADMM "
         f"among loads, generators, lines and buses.</p>{residuals}{rho}{cost}"
-        f"{_details('Iterations as a table', heads, rows)}</section>"
+        f"{details('Iterations as a table', heads, rows)}</section>"
     )
 
 
@@ -264,8 +252,8 @@ def _checks(certificate: Certificate) -> str:
     return (
         "<section><h2>Check it yourself</h2><p>Nothing here has to be believed: "
         "<code>gridveil verify</code> on this folder recomputes every claim, with an AC-OPF of its "
-        f"own.</p>{_table(('constraint', 'largest violation, p.u. or radians'), broken)}"
-        f"{_details('Software', ('package', 'version'), versions)}</section>"
+        f"own.</p>{table(('constraint', 'largest violation, p.u. or radians'), broken)}"
+        f"{details('Software', ('package', 'version'), versions)}</section>"
     )
 
 
@@ -283,33 +271,3 @@ def _share(loading: float) -> str:
 
 def _or_none(value: float | None) -> str:
     return "none" if value is None else f"{value:g}"
-
-
-def _details(summary: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return f"<details><summary>{escape(summary)}</summary>{_table(heads, rows)}</details>"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; cells that hold a number stand to the right."""
-    lines = list(rows)
-    numeric = [bool(lines) and all(_is_number(row[i]) for row in lines) for i in range(len(heads))]
-    kind = [' class="number"' if number else "" for number in numeric]
-    head = "".join(f'<th scope="col"{k}>{escape(h)}</th>' for h, k in zip(heads, kind, strict=True))
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{k}>{escape(cell)}</td>" for cell, k in zip(row, kind, strict=True))
-        + "</tr>"
-        for row in lines
-    )
-    return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "").removesuffix("%"))
-    except ValueError:
-        return False
-    return True
