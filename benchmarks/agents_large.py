@@ -3,7 +3,6 @@
 Run: .venv/bin/python -m benchmarks.agents_large   (about six minutes)
 """
 
-import resource
 import sys
 import threading
 
@@ -13,9 +12,9 @@ from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import build_layout
-from gridveil.fidelity.admm import consensus
+from gridveil.fidelity.admm import agreed
 from gridveil.fidelity.bands import cost_bands
-from gridveil.opf.operating_point import OperatingPoint, violations
+from gridveil.opf.operating_point import violations
 
 CASES = ("case1354_pegase", "case9241_pegase")
 MILESTONES = (500, 1000, 2000, 5000)
@@ -33,16 +32,13 @@ def main() -> int:
                 f"\r{now.iteration} {now.primal:.1e} {now.dual:.1e}", end="", file=sys.stderr
             )
         )
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         bands = cost_bands(network, opf.generator_costs, 0.1)
         layout = build_layout(network, bands)
         vector = np.concatenate([noisy.p, noisy.q])
         run = run_agents(layout, vector, network.generators.costs, options, threading.Event())
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        memory = sum(array.nbytes for array in (*layout, *run.state, *vars(run.history).values()))
         history = run.history
-        p, q = run.state.x[: 2 * layout.loads].reshape(2, -1)
-        outputs = run.state.x[2 * layout.loads : layout.first_line].reshape(2, -1)
-        point = OperatingPoint(*consensus(layout, run.state), *outputs)
+        p, q, point = agreed(layout, run.state)
         broken = violations(network.with_loads(p, q), point).largest
         apart = np.stack([p, q], axis=1) - central.network.loads.values
         primal = ", ".join(f"{history.primal[k - 1]:.0e}" for k in MILESTONES if k <= len(history))
@@ -60,14 +56,14 @@ def main() -> int:
                 f"{1e3 / run.iterations_per_second:.2f} ms",
                 f"{run.seconds:.0f} s",
                 f"{opf.solve_seconds:.1f} s",
-                f"{memory / 1024:.0f} MB",
+                f"{memory / 1e6:.1f} MB",
             )
         )
         print(*rows[-1], flush=True)
     intro = (
         "α = 0.1, β = 0.1, policy `fast`, tolerance 1e-5, at most 5,000 iterations, both cores. "
-        f"Primal residuals after {', '.join(map(str, MILESTONES))} iterations. Memory is what the "
-        "run added to the largest of the process (Ipopt's central solve came before it)."
+        f"Primal residuals after {', '.join(map(str, MILESTONES))} iterations. Memory is that "
+        "of all arrays of a run."
     )
     headings = (
         "case", "ended", "iterations", "primal on the way", "primal", "dual", "violation",

@@ -1,6 +1,9 @@
 """How runs start, stop, resume and repeat."""
 
+import io
 import os
+import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -46,8 +49,11 @@ def test_it_stops_where_both_residuals_are_small():
     assert result.status is Status.CONVERGED
     assert result.primal <= 1e-4
     assert result.dual <= 1e-4
-    before = np.maximum(result.history.primal, result.history.dual)[:-1]
-    assert (before > 1e-4).all()
+    calm = np.maximum(result.history.primal, result.history.dual) <= 1e-4
+    assert calm[-10:].all()
+    assert not calm[-11]
+    runs = "".join("x" if one else " " for one in calm[:-10])
+    assert "x" * 10 not in runs
 
 
 def test_the_history_has_a_row_for_every_iteration():
@@ -118,6 +124,66 @@ def test_a_finished_run_goes_on_with_a_smaller_tolerance(tmp_path):
     assert same(second, run(AgentOptions(tolerance=1e-6)))
 
 
+def test_a_finished_run_started_again_is_finished(tmp_path):
+    path = tmp_path / "run.npz"
+    first = run(AgentOptions(tolerance=1e-3, checkpoint=path))
+    again = run(AgentOptions(tolerance=1e-3, checkpoint=path))
+    assert again.status is Status.CONVERGED
+    assert same(again, first)
+    looser = run(AgentOptions(tolerance=1e-2, checkpoint=path))
+    assert looser.status is Status.CONVERGED
+    assert looser.iterations_done == 0
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_before_the_run(tmp_path):
+    told = []
+    options = AgentOptions(checkpoint=tmp_path / "none" / "run.npz", progress=told.append)
+    with pytest.raises(GridveilError, match="cannot write"):
+        run(options)
+    assert told == []
+
+
+def test_a_disk_that_fills_up_does_not_cost_the_run(tmp_path):
+    said, folder = [], tmp_path / "full"
+    folder.mkdir()
+
+    def lose_the_disk(now):
+        shutil.rmtree(folder, ignore_errors=True)
+
+    options = AgentOptions(
+        tolerance=1e-3, checkpoint=folder / "run.npz", progress=lose_the_disk, say=said.append
+    )
+    assert run(options).status is Status.CONVERGED
+    assert "goes on without it" in said[-1]
+
+
+def test_numbers_that_are_none_end_a_run():
+    layout, noisy, costs = SMALL
+    broken = noisy.copy()
+    broken[3] = np.nan
+    result = run(AgentOptions(), (layout, broken, costs))
+    assert result.status is Status.FAILED
+    assert result.iterations < 5
+
+
+def test_options_can_be_sent_to_other_processes():
+    assert pickle.loads(pickle.dumps(AgentOptions(max_iterations=7.0))).max_iterations == 7
+
+
+@pytest.mark.parametrize("home", ["/dev/null", "/proc/nowhere"])
+def test_it_runs_where_nothing_can_be_cached(tmp_path, home):
+    code = (
+        "from gridveil.admm.agents import load_agent\n"
+        "from gridveil.admm.compiled import is_cached\n"
+        "print(load_agent(1.0, 2.0, 2.0), is_cached())"
+    )
+    environment = {**os.environ, "HOME": home, "XDG_CACHE_HOME": "", "NUMBA_CACHE_DIR": ""}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == ["1.5", "False"]
+
+
 def test_the_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "run.npz"
     run(AgentOptions(max_iterations=3, checkpoint=path))
@@ -125,7 +191,9 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path):
         run(AgentOptions(max_iterations=3, checkpoint=path), problem("case39_epri", seed=2))
     with pytest.raises(GridveilError, match="another run"):
         run(AgentOptions(Policy.PAPER, max_iterations=3, checkpoint=path))
-    for damage in (b"", b"PK\x03\x04 no", path.read_bytes()[:2000]):
+    array = io.BytesIO()
+    np.save(array, np.zeros(3))
+    for damage in (b"", b"PK\x03\x04 no", path.read_bytes()[:2000], array.getvalue()):
         path.write_bytes(damage)
         with pytest.raises(GridveilError, match="not a checkpoint"):
             run(AgentOptions(max_iterations=3, checkpoint=path))

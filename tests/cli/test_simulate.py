@@ -89,7 +89,7 @@ def test_in_words_among_agents(gridveil):
     assert outcome.status == 0
     assert "the agents agree" in outcome.out
     assert "from the central solution" in outcome.out
-    assert "iterations at" in outcome.out
+    assert "iterations, residuals" in outcome.out
 
 
 def test_options_of_the_agents_need_the_agents(gridveil):

@@ -115,6 +115,26 @@ def test_polish_brings_violations_below_the_tolerance():
     assert polished.band_slack.min() >= -1e-7
 
 
+def test_polish_makes_a_good_point_no_worse_and_an_unfinished_one_good():
+    central, few = study(
+        load_case("case57_ieee"), agents=AgentOptions(max_iterations=5, polish=True)
+    )
+    assert few.agents.status is Status.ITERATION_LIMIT
+    assert few.status is Status.OPTIMAL
+    assert distance(few, central) <= 1e-3
+    _, fine = study(load_case("case57_ieee"), agents=replace(TIGHT, polish=True))
+    assert distance(fine, central) <= 1e-5
+
+
+def test_agents_that_agree_on_a_network_that_cannot_work_are_not_believed():
+    """The rating of a line is below what its own charging needs."""
+    network = TINY.with_(branch=[line(1, 2, b=2.0, rate=20.0), line(2, 7), line(1, 7)]).network()
+    noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
+    costs = network.generators.costs(np.array([0.8, 0.5]))
+    found = restore(network, noisy, costs, 0.5, "admm")
+    assert not found.status.solved
+
+
 def test_only_the_noisy_loads_count():
     """Other true loads in the network do not change a bit: everything after the noise is public."""
     network = load_case("case39_epri")

@@ -16,11 +16,9 @@ Four = tuple[float, float, float, float]
 Five = tuple[float, float, float, float, float]
 Six = tuple[float, float, float, float, float, float]
 Eight = tuple[float, float, float, float, float, float, float, float]
+"""What a line shares: p and q at its from and its to end, w at both, θ at both."""
 Expansion = tuple[float, float, float, float, float, float, float, float, float, float]
 """A value, its gradient, and the upper half of its Hessian row by row, in (v_f, v_t, δ)."""
-
-P_FROM, Q_FROM, P_TO, Q_TO, W_FROM, W_TO, ANGLE_FROM, ANGLE_TO = range(8)
-"""What a line shares with the buses at its ends."""
 
 _LAST_STEP = 1e-8
 """A Newton step this small is the last: what it leaves is of the order of its square."""

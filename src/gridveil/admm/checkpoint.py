@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,12 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.files import write_atomically
 
+_FORMAT = 1
+
 
 def fingerprint(layout: Layout, noisy: FloatArray, policy: Policy) -> str:
     """Return what tells one problem from another, so that a run goes on with its own."""
-    digest = hashlib.sha256(policy.value.encode())
+    digest = hashlib.sha256(f"{_FORMAT} {policy.value}".encode())
     for array in (*layout, noisy):
         digest.update(str((array.dtype, array.shape)).encode() + array.tobytes())
     return digest.hexdigest()
@@ -47,7 +48,9 @@ def load_checkpoint(path: Path | str, problem: str) -> tuple[State, History] | N
         history = History(**{name: content[f"history_{name}"] for name in names})
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except PermissionError as error:
+        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
+    except Exception as error:  # whatever zip, zlib and NumPy make of a file that is none of ours
         raise GridveilError(
             f"{path} is not a checkpoint of a run, or is damaged; delete it or name another file"
         ) from error

@@ -8,21 +8,32 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def cache_folder() -> Path:
-    """Return where compiled code is kept: in the user's cache, apart for every version of it."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+def cache_folder() -> Path | None:
+    """Return where compiled code is kept, apart for every version and CPU; None if nowhere.
+
+    A folder that Numba could not write to would make it fall back to one beside the source.
+    """
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {get_host_cpu_name()}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache") / "gridveil" / "compiled" / digest.hexdigest()[:16]
+    try:
+        home = Path(base) if base else Path.home() / ".cache"
+        folder = home / "gridveil" / "compiled" / digest.hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None
 
 
 _FOLDER = cache_folder()
@@ -30,13 +41,19 @@ _FOLDER = cache_folder()
 
 def is_cached() -> bool:
     """Whether this version was compiled before, so that it starts at once."""
-    return (_FOLDER / "complete").exists()
+    return _compiled_here or (_FOLDER is not None and (_FOLDER / "complete").exists())
 
 
 def mark_cached() -> None:
     """Remember that everything was compiled."""
-    if _FOLDER.is_dir():
-        (_FOLDER / "complete").touch()
+    global _compiled_here
+    _compiled_here = True
+    if _FOLDER is not None:
+        with suppress(OSError):
+            (_FOLDER / "complete").touch()
+
+
+_compiled_here = False
 
 
 def compiled(function: F) -> F:
@@ -56,9 +73,9 @@ def compiled_threaded(function: F) -> F:
 
 def _compiled(function: F, **options: bool) -> F:
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER)
+    before, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER or "")
     try:
-        jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **options)  # type: ignore[call-overload]
+        jit: Any = numba.njit(cache=_FOLDER is not None, nogil=True, error_model="numpy", **options)  # type: ignore[call-overload]
         result: F = jit(function)
     finally:
         config.CACHE_DIR = before

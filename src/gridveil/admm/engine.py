@@ -1,5 +1,6 @@
 """Runs the agents of a network until they agree, are told to stop, or run out of iterations."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ import numpy as np
 
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from gridveil.admm.compiled import is_cached, mark_cached
-from gridveil.admm.history import History, empty_history
-from gridveil.admm.iteration import COLUMNS, advance
+from gridveil.admm.history import History, empty_history, joined
+from gridveil.admm.iteration import COLUMNS, HOLD, advance
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.policy import Policy
@@ -19,6 +20,7 @@ from gridveil.admm.result import AgentRun
 from gridveil.admm.start import start_state
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
 from gridveil.network.costs import Costs
 from gridveil.opf.status import Status
 
@@ -28,6 +30,7 @@ _FIRST_CALL = 10
 _LINES_FOR_THREADS = 1000
 """From how many lines on a single run uses all threads."""
 _all_threads = threading.Lock()
+_PROCESS = os.getpid()
 
 
 def run_agents(
@@ -42,39 +45,78 @@ def run_agents(
 
     One that runs `alone` may use all threads.
     """
+    compile_agents(layout, noisy, options)
     problem = fingerprint(layout, noisy, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
+    state, history = resumed or (start_state(layout, noisy, options.policy), empty_history())
+    state.iteration[1] = _calm(history, options.tolerance)
+    pieces, before, iterations = [history], len(history), len(history)
+    if options.checkpoint:  # before any work is done that could not be saved
+        save_checkpoint(options.checkpoint, problem, state, history)
+    seconds, count, saved = 0.0, _FIRST_CALL, time.monotonic()
+    with _threads(layout, alone) as threaded:
+        while (status := _ending(pieces[-1], iterations, seconds, state, options, stop)) is None:
+            count = min(count, options.max_iterations - iterations)
+            started = time.perf_counter()
+            piece = _advance(layout, noisy, costs, state, options, count, threaded)
+            taken = time.perf_counter() - started
+            pieces.append(piece)
+            iterations, seconds = iterations + len(piece), seconds + taken
+            count = int(np.clip(count * _CALL_SECONDS / taken, 1, 10 * count))
+            if options.progress is not None:
+                options.progress(_progress(iterations, piece))
+            if options.checkpoint and time.monotonic() - saved > options.checkpoint_seconds:
+                _save(options, problem, state, pieces)
+                saved = time.monotonic()
+    if options.checkpoint:
+        _save(options, problem, state, pieces)
+    return AgentRun(status, state, joined(pieces), seconds, iterations - before)
+
+
+def compile_agents(layout: Layout, noisy: FloatArray, options: AgentOptions) -> None:
+    """Compile what a run needs, or take it from the cache; say so if it takes a while."""
     if not is_cached():
         options.say("compiling the agents, once for this version: about 15 seconds …")
-    state, history = resumed or (start_state(layout, noisy, options.policy), empty_history())
-    _advance(layout, noisy, costs, state, options, 0, threaded=False)  # compiles
+    state = start_state(layout, noisy, options.policy)
+    rows, outputs = np.empty((0, COLUMNS)), np.empty((0, layout.generators))
+    advance(layout, noisy, state, False, options.tolerance, False, rows, outputs)
     mark_cached()
-    before, seconds, count = len(history), 0.0, _FIRST_CALL
-    saved, status = time.monotonic(), None
-    with _threads(layout, alone) as threaded:
-        while status is None:
-            if len(history) >= options.max_iterations:
-                status = Status.ITERATION_LIMIT
-            elif stop.is_set():
-                status = Status.STOPPED
-            elif seconds >= options.time_limit:
-                status = Status.TIME_LIMIT
-            else:
-                count = min(count, options.max_iterations - len(history))
-                started = time.perf_counter()
-                more, converged = _advance(layout, noisy, costs, state, options, count, threaded)
-                taken = time.perf_counter() - started
-                history, seconds = history.extended(more), seconds + taken
-                count = int(np.clip(count * _CALL_SECONDS / taken, 1, 10 * count))
-                status = Status.CONVERGED if converged else None
-                if options.progress is not None:
-                    options.progress(_progress(history))
-                if options.checkpoint and time.monotonic() - saved > options.checkpoint_seconds:
-                    save_checkpoint(options.checkpoint, problem, state, history)
-                    saved = time.monotonic()
-    if options.checkpoint:
-        save_checkpoint(options.checkpoint, problem, state, history)
-    return AgentRun(status, state, history, seconds, len(history) - before)
+
+
+def _ending(
+    last: History,
+    iterations: int,
+    seconds: float,
+    state: State,
+    options: AgentOptions,
+    stop: threading.Event,
+) -> Status | None:
+    """Return why a run ends here, or None if it goes on."""
+    if len(last) and not np.isfinite(last.primal[-1] + last.dual[-1]):
+        return Status.FAILED
+    if state.iteration[1] >= HOLD:
+        return Status.CONVERGED
+    if iterations >= options.max_iterations:
+        return Status.ITERATION_LIMIT
+    if stop.is_set():
+        return Status.STOPPED
+    return Status.TIME_LIMIT if seconds >= options.time_limit else None
+
+
+def _calm(history: History, tolerance: float) -> float:
+    """Return how many of the last iterations had both residuals within a tolerance."""
+    loud = np.flatnonzero(np.maximum(history.primal, history.dual) > tolerance)
+    return float(len(history) - 1 - loud[-1] if len(loud) else len(history))
+
+
+def _save(options: AgentOptions, problem: str, state: State, pieces: list[History]) -> None:
+    """Write a checkpoint; a full disk must not cost the run."""
+    pieces[:] = [joined(pieces)]
+    assert options.checkpoint is not None
+    try:
+        save_checkpoint(options.checkpoint, problem, state, pieces[0])
+    except GridveilError as error:
+        options.say(f"{error}; the run goes on without it")
 
 
 def _advance(
@@ -85,10 +127,10 @@ def _advance(
     options: AgentOptions,
     count: int,
     threaded: bool,
-) -> tuple[History, bool]:
-    """Do at most so many iterations; return their history, and whether the last one converged."""
+) -> History:
+    """Do at most so many iterations; return their history."""
     rows, outputs = np.empty((count, COLUMNS)), np.empty((count, layout.generators))
-    done, converged = advance(
+    done = advance(
         layout,
         noisy,
         state,
@@ -99,14 +141,17 @@ def _advance(
         outputs,
     )
     primal, dual, rho, objective = rows[:done].T
-    cost = costs(outputs[:done]).sum(axis=1)
-    return History(primal, dual, rho, objective, cost), converged
+    return History(primal, dual, rho, objective, costs(outputs[:done]).sum(axis=1))
 
 
 @contextmanager
 def _threads(layout: Layout, alone: bool) -> Iterator[bool]:
-    """Tell whether to use all threads: for large networks, and for one run at a time."""
-    wanted = alone and len(layout.rate) >= _LINES_FOR_THREADS and numba.get_num_threads() > 1
+    """Tell whether to use all threads: for large networks, and for one run at a time.
+
+    Not in a forked process, whose parent may have used threads: they do not survive a fork.
+    """
+    large = len(layout.rate) >= _LINES_FOR_THREADS and numba.get_num_threads() > 1
+    wanted = alone and large and os.getpid() == _PROCESS
     if not (wanted and _all_threads.acquire(blocking=False)):
         yield False
         return
@@ -116,10 +161,7 @@ def _threads(layout: Layout, alone: bool) -> Iterator[bool]:
         _all_threads.release()
 
 
-def _progress(history: History) -> Progress:
+def _progress(iteration: int, last: History) -> Progress:
     return Progress(
-        len(history),
-        float(history.primal[-1]),
-        float(history.dual[-1]),
-        float(history.objective[-1]),
+        iteration, float(last.primal[-1]), float(last.dual[-1]), float(last.objective[-1])
     )

@@ -1,5 +1,6 @@
 """What a run went through, iteration by iteration."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,10 +26,11 @@ class History(ArrayRecord):
     def __len__(self) -> int:
         return len(self.primal)
 
-    def extended(self, more: "History") -> "History":
-        """Return this history and then another."""
-        columns = zip(vars(self).values(), vars(more).values(), strict=True)
-        return History(*(np.concatenate(pair) for pair in columns))
+
+def joined(pieces: Sequence[History]) -> History:
+    """Return the history of several stretches of a run, one after the other."""
+    columns = zip(*(vars(piece).values() for piece in pieces), strict=True)
+    return History(*(np.concatenate(column) for column in columns))
 
 
 def empty_history() -> History:

@@ -1,5 +1,6 @@
 """Many iterations in one call of compiled code, with a row of history for each."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,8 @@ from gridveil.arrays import FloatArray
 PRIMAL, DUAL, RHO, OBJECTIVE = range(4)
 """The columns of a history."""
 COLUMNS: Final = 4
+HOLD: Final = 10
+"""For how many iterations on end both residuals must be within the tolerance."""
 
 
 @compiled
@@ -33,10 +36,12 @@ def advance(
     threaded: bool,
     history: FloatArray,
     outputs: FloatArray,
-) -> tuple[int, bool]:
-    """Iterate for as many rows as `history` has; return how many, and whether it converged.
+) -> int:
+    """Iterate for as many rows as `history` has; return how many iterations were done.
 
-    `outputs` takes every iteration's active output of the generators.
+    It ends earlier once both residuals have stayed within the tolerance for HOLD iterations: a
+    single one may be a lucky moment. It also ends where numbers end. `outputs` takes every
+    iteration's active output of the generators.
     """
     before = np.empty(len(state.z))
     rho = typical_penalty(state)
@@ -56,6 +61,8 @@ def advance(
             changed = balance(layout, state, before, primal)
         if changed:
             rho = typical_penalty(state)
-        if primal <= tolerance and dual <= tolerance:
-            return k + 1, True
-    return len(history), False
+        calm = primal <= tolerance and dual <= tolerance
+        state.iteration[1] = state.iteration[1] + 1.0 if calm else 0.0
+        if state.iteration[1] >= HOLD or not math.isfinite(primal + dual):
+            return k + 1
+    return len(history)

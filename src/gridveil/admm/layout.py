@@ -15,7 +15,8 @@ from gridveil.fidelity.bands import Band
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO, flow_coefficients
 from gridveil.network.network import Network
 
-ANGLES, VOLTAGES = (6, 7), (4, 5)
+VOLTAGES, ANGLES = (4, 5), (6, 7)
+"""Which of a line's eight copies are w and θ, at the from and the to end."""
 LINE_COPIES = 8
 
 

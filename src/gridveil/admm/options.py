@@ -2,13 +2,17 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from gridveil.admm.policy import Policy
 from gridveil.errors import GridveilError
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,15 @@ class AgentOptions:
     checkpoint_seconds: float = 10.0
     """How often."""
     progress: Callable[[Progress], None] | None = None
-    say: Callable[[str], None] = field(default=lambda text: print(text, file=sys.stderr))
-    """Told before compilation, which takes a while."""
+    say: Callable[[str], None] = _print
+    """Told what a user should know at once: that compilation takes a while, for example."""
 
     def __post_init__(self) -> None:
         if self.policy not in list(Policy):
             raise GridveilError(f"policy: {self.policy!r} is neither 'fast' nor 'paper'")
         object.__setattr__(self, "policy", Policy(self.policy))
+        object.__setattr__(self, "tolerance", float(self.tolerance))
+        object.__setattr__(self, "max_iterations", int(self.max_iterations))
         if not self.max_iterations >= 1:
             raise GridveilError(f"max_iterations: {self.max_iterations} must be 1 or more")
         if not 0 <= self.tolerance < np.inf:

@@ -73,9 +73,9 @@ def balance(layout: Layout, state: State, before: FloatArray, primal: float) -> 
             state.last_factor[group] = factor
         state.raised[group] *= factor
         state.ways[0, group] = state.ways[1, group] = 0.0
-        state.ways[2, group] = factor
+        state.ways[4, group] = factor
     for i in range(len(state.rho)):
-        state.rho[i] *= state.ways[2, layout.group[i]]
+        state.rho[i] *= state.ways[4, layout.group[i]]
         state.window_z[i] = state.z[i]
     state.residuals[1], state.residuals[0] = now, 0.0
     return True

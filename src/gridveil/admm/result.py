@@ -9,7 +9,7 @@ from gridveil.admm.state import State
 from gridveil.opf.status import Status
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AgentRun:
     """What a run came to."""
 

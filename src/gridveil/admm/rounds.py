@@ -159,12 +159,16 @@ def multiplier_round(state: State, before: FloatArray) -> tuple[float, float]:
 
     `before` is z as it was before the buses' round.
     """
-    primal = dual = 0.0
+    primal = dual = total = 0.0
     for i in range(len(state.x)):
         gap = state.x[i] - state.z[i]
         state.dual[i] += state.rho[i] * gap
+        step = state.rho[i] * abs(state.z[i] - before[i])
         primal = max(primal, abs(gap))
-        dual = max(dual, state.rho[i] * abs(state.z[i] - before[i]))
+        dual = max(dual, step)
+        total += gap + step
+    if not math.isfinite(total):  # max() lets a NaN slip by
+        return math.nan, math.nan
     return primal, dual
 
 

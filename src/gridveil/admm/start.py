@@ -56,12 +56,12 @@ def start_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
         rho=first_penalties(layout, policy),
         lines=flat,
         window_z=x.copy(),
-        ways=np.zeros((4, groups)),
+        ways=np.zeros((5, groups)),
         turns=np.zeros(groups),
         last_factor=np.ones(groups),
         raised=np.ones(groups),
         residuals=np.array([0.0, np.inf]),
-        iteration=np.zeros(1),
+        iteration=np.zeros(2),
     )
     bus_round(layout, state)
     state.window_z[:] = state.z

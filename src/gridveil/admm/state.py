@@ -23,7 +23,7 @@ class State(NamedTuple):
     window_z: FloatArray
     """z at the start of the current window."""
     ways: FloatArray
-    """(4, groups): the sums of |x − z| and of |Δz| in the current window, in the metric of ρ; two
+    """(5, groups): the sums of |x − z| and of |Δz| in the current window, in the metric of ρ; three
     more rows to work with."""
     turns: FloatArray
     """How often each group's penalty changed its direction."""
@@ -34,8 +34,4 @@ class State(NamedTuple):
     residuals: FloatArray
     """The sum of the primal residuals in the current window, and in the last."""
     iteration: FloatArray
-    """One number: the iterations so far."""
-
-    def copy(self) -> "State":
-        """Return an independent copy."""
-        return State(*(array.copy() for array in self))
+    """The iterations so far, and how many of the last had both residuals within the tolerance."""

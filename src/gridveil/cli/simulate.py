@@ -23,7 +23,7 @@ from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.phase import simulate_loads
 
 _AGENT_OPTIONS = (
-    "policy", "max_iterations", "residual", "time_limit", "checkpoint", "polish",
+    "policy", "max_iterations", "tolerance", "time_limit", "checkpoint", "polish",
 )  # fmt: skip
 
 
@@ -58,8 +58,8 @@ def simulate(
         Policy, typer.Option(help="admm: how penalties change; paper reproduces the paper.")
     ] = Policy.FAST,
     max_iterations: Annotated[int, typer.Option(help="admm: iterations at most.")] = 5000,
-    residual: Annotated[
-        float, typer.Option("--tolerance", help="admm: largest primal and dual residual, in p.u.")
+    tolerance: Annotated[
+        float, typer.Option(help="admm: largest primal and dual residual, in p.u.")
     ] = 1e-5,
     time_limit: Annotated[
         float, typer.Option(help="admm: seconds of iterating at most.")
@@ -86,7 +86,7 @@ def simulate(
     network = load_case(case)
     limits = simulation_bounds(network) if bounds is None else read_bounds(bounds, network)
     chosen = make_mechanism(mechanism, epsilon, alpha, calibration=calibration.value, bounds=limits)
-    tolerance = float(exact(beta, "beta"))
+    share = float(exact(beta, "beta"))
     with error_console.status(f"solving {network.name} …") as status:
         original = solve_acopf(network)
         if not original.status.solved:
@@ -103,7 +103,7 @@ def simulate(
             agents = AgentOptions(
                 policy=policy,
                 max_iterations=max_iterations,
-                tolerance=residual,
+                tolerance=tolerance,
                 time_limit=time_limit,
                 polish=polish,
                 checkpoint=checkpoint,
@@ -113,13 +113,13 @@ def simulate(
                 say=error_console.print,
             )
         costs = original.generator_costs
-        restored = restore(network, noisy, costs, tolerance, method, band, agents)
-        central = restore(network, noisy, costs, tolerance) if compare_central else None
+        restored = restore(network, noisy, costs, share, method, band, agents)
+        central = restore(network, noisy, costs, share) if compare_central else None
     figures = as_dict(case, original, alone, restored, central)
     if as_json:
         print_json(figures)
     else:
-        _print(figures, tolerance, restored)
+        _print(figures, share, restored)
     if not restored.status.solved:
         raise typer.Exit(NOT_SOLVED)
 
@@ -175,6 +175,7 @@ def _agents_dict(restored: Restored) -> dict[str, Any]:
     if run is None:
         return {}
     return {
+        "agents_status": run.status.name.lower(),
         "primal": run.primal,
         "dual": run.dual,
         "iterations": run.iterations,
@@ -223,9 +224,9 @@ def _print(figures: dict[str, Any], beta: float, restored: Restored) -> None:
             f"{figures['distance_to_central']:.2g} p.u. from the central solution, which moved "
             f"loads by {figures['central_displacement']:.4f}"
         )
-    if restored.agents is not None:
+    if restored.agents is not None and restored.agents.iterations:
         console.print(
-            f"{figures['iterations']} iterations at {figures['iterations_per_second']:,.0f} a "
-            f"second; primal residual {figures['primal']:.1e}, dual {figures['dual']:.1e}"
+            f"{figures['iterations']} iterations, residuals {figures['primal']:.1e} (primal) and "
+            f"{figures['dual']:.1e} (dual); the agents: {restored.agents.status.value}"
         )
     console.print(f"{restored.solves} solves in {restored.seconds:.2f} s", style="dim")

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 
-from gridveil.admm.engine import run_agents
+from gridveil.admm.engine import compile_agents, run_agents
 from gridveil.admm.interruption import stop_on_interrupt
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.options import AgentOptions
@@ -19,7 +19,11 @@ from gridveil.fidelity.bands import Band, cost_bands
 from gridveil.fidelity.central import Attempt, nearest_loads
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
-from gridveil.opf.operating_point import OperatingPoint
+from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
+from gridveil.opf.status import Status
+
+_SLACK = 10.0
+"""How many times the tolerance violations may be, per unit of a bus's admittance."""
 
 
 def solve_admm(
@@ -34,7 +38,7 @@ def solve_admm(
     layout = build_layout(network, bands)
     with stop_on_interrupt() as stop:
         run = run_agents(layout, noisy.T.ravel(), network.generators.costs, options, stop)
-    return _found(network, bands, layout, run, options)
+    return _found(network, noisy, bands, layout, run, options)
 
 
 def solve_admm_many(
@@ -47,6 +51,8 @@ def solve_admm_many(
     progress: Callable[[int], None] | None,
 ) -> list[Found]:
     """Solve P_RBL for many draws at once, one to a thread; `progress` gets how many are done."""
+    if threads is not None and threads < 1:
+        raise GridveilError(f"threads: {threads} must be 1 or more")
     if options.checkpoint is not None:
         raise GridveilError("a checkpoint holds one run; restore the draws one by one to use it")
     bands = cost_bands(network, costs, beta)
@@ -57,12 +63,17 @@ def solve_admm_many(
         return run_agents(layout, vector, network.generators.costs, options, stop, alone=False)
 
     workers = threads or os.cpu_count() or 1
+    if draws:
+        compile_agents(layout, draws[0].T.ravel(), options)
     with stop_on_interrupt() as stop, ThreadPoolExecutor(workers) as pool:
         tasks = [pool.submit(run, draw, stop) for draw in draws]
         for done, _ in enumerate(as_completed(tasks), 1):
             if progress is not None:
                 progress(done)
-    return [_found(network, bands, layout, task.result(), options) for task in tasks]
+    return [
+        _found(network, draw, bands, layout, task.result(), options)
+        for draw, task in zip(draws, tasks, strict=True)
+    ]
 
 
 def consensus(layout: Layout, state: State) -> tuple[FloatArray, FloatArray]:
@@ -80,28 +91,42 @@ def consensus(layout: Layout, state: State) -> tuple[FloatArray, FloatArray]:
     return np.sqrt(np.maximum(w, 0.0)), theta
 
 
+def agreed(layout: Layout, state: State) -> tuple[FloatArray, FloatArray, OperatingPoint]:
+    """Return what the agents came to: their loads p and q and outputs, and the buses' voltages."""
+    p, q = state.x[: 2 * layout.loads].reshape(2, -1)
+    outputs = state.x[2 * layout.loads : layout.first_line].reshape(2, -1)
+    return p, q, OperatingPoint(*consensus(layout, state), *outputs)
+
+
 def _found(
     network: Network,
+    noisy: FloatArray,
     bands: tuple[Band, ...],
     layout: Layout,
     run: AgentRun,
     options: AgentOptions,
 ) -> Found:
-    """Return what the agents came to: their loads and outputs, and the buses' voltages."""
-    p, q = run.state.x[: 2 * layout.loads].reshape(2, -1)
-    outputs = run.state.x[2 * layout.loads : layout.first_line].reshape(2, -1)
-    point = OperatingPoint(*consensus(layout, run.state), *outputs)
-    if not options.polish:
-        return Found(run.status, p, q, point, bands, 0, run.iterations, agents=run)
+    """Return what the agents came to, polished if wanted: P_RBL once more, started from there."""
+    p, q, point = agreed(layout, run.state)
+    status = _believed(network.with_loads(p, q), point, run.status, options.tolerance)
+    if not options.polish or run.status in (Status.STOPPED, Status.FAILED):
+        return Found(status, p, q, point, bands, 0, run.iterations, agents=run)
     reached = Attempt(run.status, p, q, point, run.iterations)
-    polished, solves, _ = nearest_loads(network, reached.loads, bands, None, (), reached)
-    return Found(
-        polished.status,
-        polished.p,
-        polished.q,
-        polished.point,
-        bands,
-        solves,
-        run.iterations,
-        agents=run,
-    )
+    best, solves, _ = nearest_loads(network, noisy, bands, None, (), reached)
+    return Found(best.status, best.p, best.q, best.point, bands, solves, run.iterations, agents=run)
+
+
+def _believed(network: Network, point: OperatingPoint, status: Status, tolerance: float) -> Status:
+    """Believe that agents converged only if limits are kept as well as their tolerance explains.
+
+    Voltages that are off by the tolerance put a bus's balance off by Σ|y| times as much.
+    """
+    if status is not Status.CONVERGED:
+        return status
+    admittance = np.abs(network.lines.y_ff) + np.abs(network.lines.y_tt)
+    stiffness = np.zeros(len(network.buses))
+    np.add.at(stiffness, network.lines.from_bus, admittance)
+    np.add.at(stiffness, network.lines.to_bus, admittance)
+    allowed = _SLACK * tolerance * (1.0 + float(stiffness.max(initial=0.0)))
+    kept = violations(network, point).largest <= max(allowed, FEASIBILITY_TOLERANCE)
+    return status if kept else Status.INFEASIBLE

@@ -106,4 +106,6 @@ def check_settings(
 def _loads(network: Network, noisy: NoisyLoads) -> FloatArray:
     if noisy.p.shape != network.loads.p.shape:
         raise GridveilError(f"{len(noisy.p)} noisy loads for a network of {len(network.loads)}")
+    if not (np.isfinite(noisy.p).all() and np.isfinite(noisy.q).all()):
+        raise GridveilError("every noisy load must be a finite number")
     return np.stack([noisy.p, noisy.q], axis=1)
