@@ -122,9 +122,10 @@ def main(nesta: Path, seeds: range) -> int:
     far = sum(not r.within(1e-3, 0.1) for r in runs)
     median = np.median([r.iterations if r.reached else np.inf for r in runs])
     intro = (
-        f"α = {ALPHA}, seeds {seeds[0]} to {seeds[-1]}, policy `fast`, tolerance 1e-5, at most 5,000 iterations: {reached} of "
-        f"{len(runs)} runs reached their goal (primal residual ≤ 1e-4; loads within 1 % of the "
-        "central displacement or 1e-3 p.u. of the central ones, or displaced no more), "
+        f"α = {ALPHA}, seeds {seeds[0]} to {seeds[-1]}, policy `fast`, tolerance 1e-5, at most "
+        f"5,000 iterations: {reached} of {len(runs)} runs reached their goal (primal residual "
+        "≤ 1e-4; loads within 1 % of the central displacement or 1e-3 p.u. of the central ones, or "
+        "displaced no more), "
         f"{far} ended worse than 1e-3 and 10 %. Median iterations until the agents stopped: "
         f"{median:.0f}. Per case: iterations of each seed, then the worst residuals, "
         "recomputed violations and distances in p.u., and the mean central displacement."

@@ -26,9 +26,9 @@ iteration 4,500 on, 5,000 iterations. "Primal" and "dual" are the largest residu
 (with a star: after it); ours first, the paper's in brackets. Distances are to the central solution,
 in p.u.
 
-What differs, and why. Our agents, with the paper's own rule, end mostly orders of magnitude closer to
-agreement than the paper reports (least so on 4_gs and 29_edin), so the rule alone does not explain
-its residuals. Ours
+What differs, and why. Our agents, with the paper's own rule, end mostly orders of magnitude closer
+to agreement than the paper reports (least so on 4_gs and 29_edin), so the rule alone does not
+explain its residuals. Ours
 solve each line's problem to 1e-8 from the last solution, share voltages as (v², θ), start from a
 flat network, and move multipliers by ρ(x − z), as the paper's section on ADMM has it; its
 Algorithm 2 prints the step without ρ (tried too: slower, no stall of that size). The paper hands

@@ -24,6 +24,7 @@ from gridveil.privacy.polar_laplace import PolarLaplace
 from gridveil.privacy.product_laplace import ProductLaplace
 
 if TYPE_CHECKING:
+    from gridveil.network.pandapower import from_pandapower, to_pandapower
     from gridveil.publication.pipeline import Release, release
     from gridveil.publication.verify import Verification, verify
 
@@ -51,6 +52,7 @@ __all__ = [
     "Restored",
     "Status",
     "Verification",
+    "from_pandapower",
     "list_cases",
     "load_case",
     "privatise",
@@ -61,10 +63,13 @@ __all__ = [
     "save_case",
     "simulate_loads",
     "solve_acopf",
+    "to_pandapower",
     "verify",
 ]
 
 _LATER = {
+    "from_pandapower": "gridveil.network.pandapower",
+    "to_pandapower": "gridveil.network.pandapower",
     "Release": "gridveil.publication.pipeline",
     "release": "gridveil.publication.pipeline",
     "Verification": "gridveil.publication.verify",
