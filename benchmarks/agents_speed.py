@@ -125,9 +125,9 @@ def main(nesta: Path) -> int:
         "in all, after compilation (the paper: 354 minutes). An iteration of the 118-bus case, "
         f"among its first 200, is {ratio:,.0f} times faster than with Ipopt for every line. From "
         f"command to the end of a run of one iteration (14 buses): {cold:.1f} s with an empty "
-        f"cache, {np.median(warm):.1f} s with a warm one. {DRAWS} draws of the 57-bus case at once, "
-        f"1,000 iterations each: {one:.2f} s on one thread, {all_:.2f} s on {os.cpu_count()}; the "
-        "AC-OPFs that check them come on top, one by one."
+        f"cache, {np.median(warm):.1f} s with a warm one. {DRAWS} draws of the 57-bus case at "
+        f"once, 1,000 iterations each: {one:.2f} s on one thread, {all_:.2f} s on "
+        f"{os.cpu_count()}; the AC-OPFs that check them come on top, one by one."
     )
     headings = (
         "case", "lines", "iteration", "5,000", "iteration, first 200", "with Ipopt per line",

@@ -55,6 +55,17 @@ def test_quiet_is_quiet(gridveil, tmp_path):
     assert outcome.status == 0
 
 
+def test_plain_progress_is_lines_for_a_log(gridveil, tmp_path):
+    outcome = gridveil(
+        "release", "case14_ieee", "--plain", "--method", "admm", "--polish", "-o", tmp_path / "out"
+    )
+    lines = [line for line in outcome.err.splitlines() if " s  " in line]
+    told = [line.split(" s  ")[1] for line in lines]
+    assert told[:3] == ["public costs", "privacy phase", "fidelity phase"]
+    assert told[-2:] == ["verification", "report"]
+    assert "\x1b" not in outcome.err
+
+
 def test_a_dry_run_touches_nothing(gridveil, tmp_path):
     before = sorted(tmp_path.iterdir())
     outcome = gridveil("release", "case39_epri", "--dry-run", "--json")

@@ -5,15 +5,17 @@ import tomllib
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.cli.budget import LedgerOption, existing_ledger
-from gridveil.cli.output import console, error_console, print_json
+from gridveil.cli.display import Mode, display
+from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method
 from gridveil.network.library import load_case
@@ -25,6 +27,9 @@ from gridveil.privacy.clamp import Clamped
 from gridveil.privacy.ledger import Ledger, Spending, default_path, network_id
 from gridveil.privacy.mechanism import Mechanism
 from gridveil.privacy.phase import distance_mva
+
+if TYPE_CHECKING:
+    from gridveil.publication.certificate import Certificate
 
 _NOISE_DRAWS = 100_000
 
@@ -126,6 +131,9 @@ def release(
         ),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Show progress as plain lines, for a log.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Make a certified private release of a network: a folder that can be published.
@@ -155,7 +163,7 @@ def release(
     )
     if limits is not None and mechanism is not MechanismName.PIECEWISE:
         chosen = Clamped(chosen, limits)
-    tolerance = float(exact(beta, "beta"))
+    share = float(exact(beta, "beta"))
     if dry_run:
         figures = _plan(network, chosen, exact(epsilon, "epsilon"), ledger or default_path())
         print_json(figures) if as_json else _print_plan(figures)
@@ -179,22 +187,17 @@ def release(
     if polish and method is not Method.ADMM:
         raise GridveilError("--polish: means something with --method admm only")
     name = release_id or _default_id(network, chosen, output)
-    with error_console.status("reading …") as status:
+    mode = Mode.QUIET if quiet else Mode.PLAIN if plain else Mode.LIVE
+    with display(mode, AgentOptions().max_iterations) as shown:
         agents = None
         if method is Method.ADMM:
             agents = AgentOptions(
-                policy=policy,
-                polish=polish,
-                progress=lambda now: status.update(
-                    f"fidelity phase: iteration {now.iteration}, primal {now.primal:.1e}, "
-                    f"dual {now.dual:.1e}"
-                ),
-                say=lambda text: None if quiet else error_console.print(text),
+                policy=policy, polish=polish, progress=shown.agents, say=shown.say
             )
         result = make_release(
             network,
             chosen,
-            tolerance,
+            share,
             Ledger(ledger or default_path()),
             name,
             costs=public,
@@ -204,37 +207,46 @@ def release(
             agents=agents,
             accept_unsound=accept_unsound,
             key=key,
-            tell=lambda phase: status.update(f"{phase} …"),
+            tell=shown.phase,
         )
         result.save(output)
         if private_report:
             page = private_page(network, result.noisy, result.published.network)
             write_folder(_private_folder(output), {"report.html": page})
-    fidelity, protection = result.certificate.fidelity, result.certificate.protection
     if as_json:
         print_json({"folder": str(output), **result.certificate.model_dump(mode="json")})
     elif not quiet:
-        console.print(f"[bold green]released[/] to {output} (release id {name})", highlight=False)
-        console.print(protection.promise)
+        _print_release(result.certificate, output, private_report)
+
+
+def _print_release(certificate: "Certificate", output: Path, private_report: bool) -> None:
+    fidelity, protection = certificate.fidelity, certificate.protection
+    console.print(
+        f"[bold green]released[/] to {escape(str(output))} (release id "
+        f"{escape(certificate.release_id)})",
+        highlight=False,
+    )
+    console.print(protection.promise)
+    console.print(
+        f"AC-feasible to {fidelity.max_violation:.0e} p.u.; cost of its dispatch "
+        f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "
+        f"{fidelity.cost_gap_optimal:+.3%} against O*"
+    )
+    if certificate.costs.provenance == "derived":
         console.print(
-            f"AC-feasible to {fidelity.max_violation:.0e} p.u.; cost of its dispatch "
-            f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "
-            f"{fidelity.cost_gap_optimal:+.3%} against O*"
+            "the costs O* were computed from the raw loads and are not protected; the certificate "
+            "says so",
+            style="yellow",
         )
-        if result.certificate.costs.provenance == "derived":
-            console.print(
-                "the costs O* were computed from the raw loads and are not protected; the "
-                "certificate says so",
-                style="yellow",
-            )
-        console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} in all")
-        if private_report:
-            console.print(
-                f"{_private_folder(output)} contains raw data, do not publish",
-                style="bold red",
-                highlight=False,
-            )
-        console.print(f"check it with: gridveil verify {output}", style="dim", highlight=False)
+    console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} in all")
+    if private_report:
+        console.print(
+            f"{_private_folder(output)} contains raw data, do not publish",
+            style="bold red",
+            markup=False,
+            highlight=False,
+        )
+    console.print(f"check it with: gridveil verify {output}", style="dim", markup=False)
 
 
 def _private_folder(output: Path) -> Path:
