@@ -94,7 +94,7 @@ def test_no_byte_holds_a_raw_load(ledger, tmp_path, monkeypatch, capfd):
     printed = "".join(capfd.readouterr()) + str(refused.value)
     written = b"".join(p.read_bytes() for p in work.rglob("*") if p.is_file())
     raw = [81.23456789, 21.98765432, 51.31313131, 11.71717171]
-    digits = [f"{value / scale:.5f}"[:-1] for value in raw for scale in (1, 100)]
+    digits = [f"{value / scale:.12f}"[:9] for value in raw for scale in (1, 100)]
     digits += ["1.0123456", "-7.654321"]
     for text in digits:
         assert text not in printed
