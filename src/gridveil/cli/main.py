@@ -16,6 +16,7 @@ from gridveil.cli.output import error_console
 from gridveil.cli.release import release
 from gridveil.cli.simulate import simulate
 from gridveil.cli.solve import solve
+from gridveil.cli.sweep import results, sweep
 from gridveil.cli.verify import verify
 from gridveil.errors import GridveilError
 
@@ -32,6 +33,8 @@ app.command()(verify)
 app.command()(solve)
 app.command()(cases)
 app.command()(simulate)
+app.command()(sweep)
+app.command()(results)
 app.command()(audit)
 app.add_typer(budget, name="budget")
 

@@ -1,0 +1,1 @@
+"""Studies over many draws, settings and networks: seeded, repeatable, not private."""

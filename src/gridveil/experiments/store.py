@@ -1,0 +1,82 @@
+"""The results of a sweep on disk: a Parquet file to a task, named after the task and the code.
+
+A file is there whole or not at all, so what exists is done; and what other code or another
+definition made has another name.
+"""
+
+import hashlib
+import io
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+import gridveil
+from gridveil.errors import GridveilError
+from gridveil.experiments.run import Row
+from gridveil.experiments.study import Study, Task
+from gridveil.files import write_atomically
+
+_PACKAGES = ("casadi", "numba", "numpy", "scipy")
+_TEXT = {"case", "mechanism", "calibration", "method", "policy", "status"}
+_TRUTH = {"solved", "noisy_feasible"}
+_WHOLE = {"seed", "iterations", "max_iterations"}
+
+
+@cache
+def code_version() -> str:
+    """Return a digest of this package's sources and of the packages results depend on."""
+    digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in _PACKAGES).encode())
+    root = Path(gridveil.__file__).parent
+    for source in sorted(root.rglob("*.py")):
+        digest.update(source.relative_to(root).as_posix().encode() + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class Store:
+    """A folder of results."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder, made if it is not there."""
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GridveilError(f"cannot write {folder}: {error.strerror}") from error
+
+    def path(self, task: Task) -> Path:
+        """Return where the result of a task by this code stands."""
+        return self.folder / f"{task.key(code_version())}.parquet"
+
+    def missing(self, study: Study) -> list[Task]:
+        """Return the tasks that have no result yet."""
+        return [task for task in study.tasks() if not self.path(task).exists()]
+
+    def save(self, task: Task, rows: Sequence[Row]) -> None:
+        """Write the result of a task."""
+        columns = {
+            name: pa.array([row[name] for row in rows], type=_type(name)) for name in rows[0]
+        }
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer)
+        write_atomically(self.path(task), buffer.getvalue())
+
+    def load(self, study: Study) -> pa.Table:
+        """Return all rows of a study that are there, in the order of its tasks."""
+        tables = [
+            pq.read_table(path) for task in study.tasks() if (path := self.path(task)).exists()
+        ]
+        if not tables:
+            raise GridveilError(f"{self.folder} holds no results of this study by this code")
+        return pa.concat_tables(tables)
+
+
+def _type(name: str) -> pa.DataType:
+    if name in _TEXT:
+        return pa.string()
+    if name in _TRUTH:
+        return pa.bool_()
+    return pa.int64() if name in _WHOLE else pa.float64()

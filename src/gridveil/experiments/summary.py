@@ -1,0 +1,44 @@
+"""What a sweep came to: one line for each setting, over its draws."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+
+_SETTING = ("case", "mechanism", "epsilon", "alpha", "beta", "method", "policy")
+
+
+def summarise(table: pa.Table) -> list[dict[str, Any]]:
+    """Return a line for each setting, in the order they come: shares, means and worst cases."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in table.to_pylist():
+        groups.setdefault(tuple(row[name] for name in _SETTING), []).append(row)
+    return [
+        {**dict(zip(_SETTING, setting, strict=True)), **_line(rows)}
+        for setting, rows in groups.items()
+    ]
+
+
+def _line(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "draws": len(rows),
+        "solved": _mean(rows, "solved"),
+        "noisy_feasible": _mean(rows, "noisy_feasible"),
+        "displacement": _mean(rows, "displacement"),
+        "error_l1": _mean(rows, "error_l1"),
+        "worst_violation": _worst(rows, "max_violation"),
+        "worst_gap_dispatch": _worst(rows, "cost_gap_dispatch"),
+        "worst_gap_optimal": _worst(rows, "cost_gap_optimal"),
+        "iterations": _mean(rows, "iterations"),
+        "distance_to_central": _mean(rows, "distance_to_central"),
+    }
+
+
+def _mean(rows: list[dict[str, Any]], name: str) -> float | None:
+    values = [float(row[name]) for row in rows if row[name] is not None]
+    return float(np.mean(values)) if values else None
+
+
+def _worst(rows: list[dict[str, Any]], name: str) -> float | None:
+    values = [abs(row[name]) for row in rows if row[name] is not None]
+    return float(max(values)) if values else None

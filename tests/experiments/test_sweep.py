@@ -1,0 +1,138 @@
+"""Sweeps: repeatable to the bit, whatever runs them and however often they are killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from gridveil.errors import GridveilError
+from gridveil.experiments.run import run_task
+from gridveil.experiments.store import Store
+from gridveil.experiments.study import Study, read_study
+from gridveil.experiments.sweep import Cluster, sweep
+
+SMALL = Study(
+    cases=("case3_lmbd", "case5_pjm", "case14_ieee"),
+    alphas=(0.01, 0.1),
+    methods=("central", "admm"),
+    max_iterations=300,
+    draws=4,
+    draws_per_task=2,
+)
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serial")
+    told = []
+    store = sweep(SMALL, folder, workers=1, progress=lambda done, of: told.append((done, of)))
+    assert told == [(i, 24) for i in range(25)]
+    return store.load(SMALL)
+
+
+def test_rows_are_what_the_settings_say(serial):
+    rows = serial.to_pylist()
+    assert len(rows) == 3 * 2 * 2 * 4
+    assert {row["seed"] for row in rows} == {1, 2, 3, 4}
+    for row in rows:
+        assert (row["iterations"] is None) == (row["method"] == "central")
+        assert (row["distance_to_central"] is None) == (row["method"] == "central")
+        assert row["solved"] or row["method"] == "admm"
+    # Twice a task is the same to the bit.
+    task = SMALL.tasks()[2]
+    assert run_task(task) == run_task(task)
+
+
+def test_processes_give_the_same_bits(serial, tmp_path):
+    assert sweep(SMALL, tmp_path, workers=2).load(SMALL).equals(serial)
+
+
+def test_what_is_there_is_not_run_again(tmp_path):
+    study = SMALL.model_copy(update={"cases": ("case3_lmbd",)})
+    store = sweep(study, tmp_path, workers=1)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    told = []
+    sweep(study, tmp_path, workers=1, progress=lambda done, of: told.append((done, of)))
+    assert told == [(8, 8)]
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
+    assert store.missing(study) == []
+
+
+def test_other_definitions_and_other_code_never_mix(tmp_path, monkeypatch):
+    study = SMALL.model_copy(update={"cases": ("case3_lmbd",), "methods": ("central",)})
+    sweep(study, tmp_path, workers=1)
+    other = study.model_copy(update={"tolerance": 1e-6})
+    assert len(Store(tmp_path).missing(other)) == len(other.tasks())
+    monkeypatch.setattr("gridveil.experiments.store.code_version", lambda: "another")
+    assert len(Store(tmp_path).missing(study)) == len(study.tasks())
+    with pytest.raises(GridveilError, match="no results of this study by this code"):
+        Store(tmp_path).load(study)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from gridveil.experiments.sweep import sweep
+from tests.experiments.test_sweep import SMALL
+sweep(SMALL, Path(sys.argv[1]), workers=int(sys.argv[2]))
+"""
+
+
+def test_a_sweep_killed_ten_times_is_one_clean_run(serial, tmp_path):
+    choose = random.Random(2)
+    for _ in range(10):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(tmp_path), "1"], start_new_session=True
+        )
+        time.sleep(1.2 + choose.random() * 0.8)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    store = sweep(SMALL, tmp_path, workers=1)
+    assert store.load(SMALL).equals(serial)
+    assert len(list(tmp_path.glob("*.parquet"))) == len(SMALL.tasks())
+
+
+def test_a_dask_cluster_that_loses_a_worker(serial, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="Dask is an extra")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+    ) as cluster:
+        victims = [worker.process.pid for worker in cluster.workers.values()]
+
+        def kill_one(done, of):
+            if done == 4:
+                threading.Thread(target=os.kill, args=(victims[0], signal.SIGKILL)).start()
+
+        where = Cluster(cluster.scheduler_address)
+        store = sweep(SMALL, tmp_path, cluster=where, progress=kill_one)
+    assert store.load(SMALL).equals(serial)
+
+
+def test_no_cluster_is_told(tmp_path):
+    pytest.importorskip("distributed", reason="Dask is an extra")
+    with pytest.raises(GridveilError, match="no Dask cluster"):
+        sweep(SMALL, tmp_path, cluster=Cluster("nonsense://x"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cases = []", "cases"),
+        ("", "cases"),
+        ('cases = ["a"]\nalphas = [0]', "alphas.0"),
+        ('cases = ["a"]\nmethods = ["magic"]', "methods.0"),
+        ('cases = ["a"]\ndraws = 0', "draws"),
+        ('cases = ["a"]\nwhat = 1', "what"),
+        ("cases = [", "cannot be read"),
+    ],
+)
+def test_a_broken_study_is_refused_with_its_place(tmp_path, text, message):
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    with pytest.raises(GridveilError, match=message):
+        read_study(path)
