@@ -49,6 +49,15 @@ def test_a_rerun_draws_nothing_again(gridveil, tmp_path):
     assert one == two
 
 
+def test_the_same_command_for_another_folder_is_the_same_release(gridveil, tmp_path):
+    first = gridveil("release", "case14_ieee", "-o", tmp_path / "one")
+    assert "nothing was drawn" not in first.out.replace("\n", " ")
+    second = gridveil("release", "case14_ieee", "-o", tmp_path / "two")
+    assert "nothing was drawn" in second.out.replace("\n", " ")
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
 def test_quiet_is_quiet(gridveil, tmp_path):
     outcome = gridveil("release", "case14_ieee", "-q", "-o", tmp_path / "out")
     assert outcome.out == ""
@@ -157,9 +166,15 @@ def test_declared_load_buses(gridveil, tmp_path):
         (("-o", "{tmp}/x", "--beta", "-1"), "beta"),
         (("-o", "{tmp}/x", "--method", "admm", "--band", "total"), "couples all generators"),
         (("-o", "{tmp}/x", "--alpha", "0"), "alpha"),
+        (("-o", "{tmp}/file/out"), "cannot write"),
+        (("-o", "{tmp}/" + "n" * 250), "cannot write"),
+        (("-o", "{tmp}/x", "--release-id", ""), "needs an id"),
+        (("-o", "{tmp}/x", "--beta", "-1", "--cost-budget", "0.5"), "beta"),
+        (("--dry-run", "--beta", "-1"), "beta"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_spent(gridveil, tmp_path, arguments, message):
+    (tmp_path / "file").write_text("not a folder")
     given = [argument.format(tmp=tmp_path) for argument in arguments]
     outcome = gridveil("release", "case14_ieee", *given)
     assert outcome.status == 2

@@ -55,20 +55,48 @@ def test_kill_9_at_any_moment(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.sqlite", "out"]
 
 
-def test_kill_9_before_the_draw(tmp_path):
-    """Fresh ledgers: a release that never happened has charged nothing or exactly once."""
+def test_kill_9_with_a_fresh_ledger(tmp_path):
+    """At any moment of the very first run: nothing is charged, or once, and drawn once."""
     network = load_case("case3_lmbd")
     choose = random.Random(3)
-    for i in range(20):
+    (tmp_path / "first").mkdir()
+    started = time.monotonic()
+    os.waitpid(start(network, tmp_path / "first"), 0)
+    usual = time.monotonic() - started
+    for i in range(30):
         folder = tmp_path / str(i)
         folder.mkdir()
         child = start(network, folder)
-        time.sleep(choose.random() * 0.06)
+        time.sleep(choose.random() * usual)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        os.waitpid(start(network, folder), 0)
+        path = folder / "ledger.sqlite"
+        drawn = path.exists() and Ledger(path).knows("one") and Ledger(path).entry("one").drawn_at
+        if not (folder / "out").exists():
+            os.waitpid(start(network, folder), 0)
         assert verify(folder / "out").ok
-        assert {account.spent for account in Ledger(folder / "ledger.sqlite").accounts()} == {1}
+        assert {account.spent for account in Ledger(path).accounts()} == {1}
+        assert not drawn or Ledger(path).entry("one").drawn_at == drawn
+
+
+def test_a_living_process_keeps_its_unfinished_folder(tmp_path):
+    living = tmp_path / f".out.unfinished-{os.getpid()}-abc"
+    dead = tmp_path / ".out.unfinished-4194304999-abc"
+    other = tmp_path / ".other.unfinished-4194304999-abc"
+    for folder in (living, dead, other):
+        folder.mkdir()
+    write_folder(tmp_path / "out", {"a": b"1"})
+    assert living.exists()
+    assert other.exists()
+    assert not dead.exists()
+    write_folder(tmp_path / "*", {"a": b"1"})
+    assert other.exists()
+
+
+def test_a_private_folder_is_for_its_owner(tmp_path):
+    write_folder(tmp_path / "mine", {"a": b"1"}, private=True)
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "mine" / "a").stat().st_mode & 0o777 == 0o600
 
 
 def test_nothing_is_left_of_a_folder_that_could_not_be_written(tmp_path):

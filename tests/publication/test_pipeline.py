@@ -123,6 +123,61 @@ def test_after_the_noise_is_drawn_the_loads_do_not_matter(ledger, method):
     assert one.files == other.files
 
 
+ALIGNED = {
+    "wide": ("   81.2345678", "     21.98765", "  1.0123456", "   -7.654321"),
+    "narrow": ("            5", "            0", "          1", "           0"),
+    "left": ("5            ", "-1e1         ", "1.02       ", "3           "),
+}
+
+
+def aligned(tmp_path, name):
+    """A file whose columns are aligned with blanks, as many are."""
+    p, q, v, angle = ALIGNED[name]
+    text = TINY.text().replace(
+        "\t2\t1\t80.0\t20.0\t0.0\t0.0\t1\t1.0\t0.0\t",
+        f"  2  1 {p} {q}  0.0  0.0  1 {v} {angle}  ",
+    )
+    assert p in text
+    path = tmp_path / name / "tiny.m"
+    path.parent.mkdir()
+    path.write_text(text)
+    return load_case(path)
+
+
+def test_not_even_the_width_of_a_number_remains(tmp_path, ledger):
+    """Other loads in the file itself, of other lengths and signs: every byte is the same."""
+    networks = [aligned(tmp_path, name) for name in ALIGNED]
+    texts = {blank(network).case.text for network in networks}
+    assert len(texts) == 1
+    costs = PublicCosts(np.array([1000.0, 900.0]), Provenance.PUBLISHED, "annual report")
+    made = [release(n, MECHANISM, 1.0, ledger, "one", costs=costs).files for n in networks]
+    assert made[0] == made[1] == made[2]
+
+
+def test_new_loads_under_an_old_id_are_refused(ledger):
+    """Their costs would be told again and again, unprotected, for one charge."""
+    network = load_case("case14_ieee")
+    release(network, MECHANISM, 0.01, ledger, "one")
+    changed = network.with_loads(network.loads.p * 1.1, network.loads.q)
+    with pytest.raises(GridveilError, match="other parameters"):
+        release(changed, MECHANISM, 0.01, ledger, "one")
+
+
+def test_foreseeable_mistakes_cost_nothing(ledger):
+    network = load_case("case14_ieee")
+    for options in (
+        {"beta": -1.0},
+        {"beta": 0.01, "method": "admm", "band": "total"},
+        {"beta": 0.01, "method": "central", "agents": AgentOptions()},
+    ):
+        beta = options.pop("beta")
+        with pytest.raises(GridveilError):
+            release(network, MECHANISM, beta, ledger, "one", cost_budget="0.1", **options)
+    with pytest.raises(GridveilError, match="kept for totals"):
+        release(network, MECHANISM, 0.01, ledger, "x (total)")
+    assert ledger.accounts() == []
+
+
 def test_a_blank_network_has_forgotten_its_loads():
     network = PLANTED.network()
     other = PLANTED.with_cell("bus", 1, 2, 5.0).with_cell("bus", 3, 7, 1.05)
@@ -133,7 +188,7 @@ def test_a_blank_network_has_forgotten_its_loads():
 
 def test_a_solved_files_extra_columns_are_cleared(tmp_path):
     """Flows and multipliers that MATPOWER writes behind the input columns give loads away."""
-    text = TINY.text().replace("0.0\t1.1\t0.9", "0.0\t1.1\t0.9")
+    text = TINY.text()
     rows = [f"{line[:-1]}\t123.456\t-77.7;" if line.startswith("\t1\t2\t") or
             line.startswith("\t2\t7\t") or line.startswith("\t1\t7\t") else line
             for line in text.splitlines()]  # fmt: skip
@@ -160,7 +215,7 @@ def test_where_costs_come_from_is_declared(ledger):
     derived = release(network, MECHANISM, 0.01, ledger, "one").certificate
     assert derived.costs.provenance == "derived"
     assert "not protected" in derived.invariants[2].provenance
-    given = release(network, MECHANISM, 0.01, ledger, "one", costs=public_costs(network))
+    given = release(network, MECHANISM, 0.01, ledger, "two", costs=public_costs(network))
     assert given.certificate.costs.provenance == "published"
     assert "annual report, page 3" in given.certificate.invariants[2].provenance
 

@@ -3,6 +3,7 @@
 Exit status: 0 done, 1 a check failed, 2 bad input, 3 infeasible, or the solver gave up.
 """
 
+import io
 import sys
 from typing import Annotated
 
@@ -59,6 +60,9 @@ def _options(
 
 def main() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters
     try:
         app()
     except GridveilError as error:

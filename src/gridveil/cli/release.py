@@ -18,6 +18,7 @@ from gridveil.cli.display import Mode, display
 from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method
+from gridveil.fidelity.phase import check_choices
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.privacy.bounds import read_bounds
@@ -164,6 +165,9 @@ def release(
     if limits is not None and mechanism is not MechanismName.PIECEWISE:
         chosen = Clamped(chosen, limits)
     share = float(exact(beta, "beta"))
+    check_choices(share, method, band, None)
+    if not len(network.loads):
+        raise GridveilError(f"{network.name} has no loads, so there is nothing to protect")
     if dry_run:
         figures = _plan(network, chosen, exact(epsilon, "epsilon"), ledger or default_path())
         print_json(figures) if as_json else _print_plan(figures)
@@ -172,21 +176,26 @@ def release(
         raise GridveilError("-o: name the folder to make")
     # What takes long to import, or needs keys and costs that may be wrong, comes before the draw.
     from gridveil.publication.costs import read_costs
-    from gridveil.publication.folder import refuse_existing, write_folder
+    from gridveil.publication.folder import check_writable, write_folder
     from gridveil.publication.pipeline import release as make_release
     from gridveil.publication.signing import read_private_key
     from gridveil.report.private_page import private_page
 
-    refuse_existing(output)
+    check_writable(output)
     if private_report:
-        refuse_existing(_private_folder(output))
+        check_writable(_private_folder(output))
     key = None if sign is None else read_private_key(sign)
     public = None if costs is None else read_costs(costs, costs_source, network)
     if costs is None and costs_source:
         raise GridveilError("--costs-source: means something with --costs only")
     if polish and method is not Method.ADMM:
         raise GridveilError("--polish: means something with --method admm only")
-    name = release_id or _default_id(network, chosen, output)
+    name = release_id
+    if name is None:
+        source = "published" if costs else "derived" if cost_budget is None else cost_budget
+        name = _default_id(network, chosen, source)
+    book = Ledger(ledger or default_path())
+    known = book.knows(name)
     mode = Mode.QUIET if quiet else Mode.PLAIN if plain else Mode.LIVE
     with display(mode, AgentOptions().max_iterations) as shown:
         agents = None
@@ -198,7 +207,7 @@ def release(
             network,
             chosen,
             share,
-            Ledger(ledger or default_path()),
+            book,
             name,
             costs=public,
             cost_budget=cost_budget,
@@ -212,15 +221,24 @@ def release(
         result.save(output)
         if private_report:
             page = private_page(network, result.noisy, result.published.network)
-            write_folder(_private_folder(output), {"report.html": page})
+            write_folder(_private_folder(output), {"report.html": page}, private=True)
     if as_json:
         print_json({"folder": str(output), **result.certificate.model_dump(mode="json")})
     elif not quiet:
-        _print_release(result.certificate, output, private_report)
+        _print_release(result.certificate, output, private_report, known)
 
 
-def _print_release(certificate: "Certificate", output: Path, private_report: bool) -> None:
+def _print_release(
+    certificate: "Certificate", output: Path, private_report: bool, known: bool
+) -> None:
     fidelity, protection = certificate.fidelity, certificate.protection
+    if known:
+        console.print(
+            f"with the noise drawn at {certificate.drawn_at} under this release id: nothing was "
+            "drawn or charged again (another --release-id draws anew)",
+            style="yellow",
+            highlight=False,
+        )
     console.print(
         f"[bold green]released[/] to {escape(str(output))} (release id "
         f"{escape(certificate.release_id)})",
@@ -238,7 +256,10 @@ def _print_release(certificate: "Certificate", output: Path, private_report: boo
             "says so",
             style="yellow",
         )
-    console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} in all")
+    console.print(
+        f"each load has spent ε = {protection.cumulative_epsilon:g} up to this draw; comments and "
+        "other sections of the case file are published as they stand"
+    )
     if private_report:
         console.print(
             f"{_private_folder(output)} contains raw data, do not publish",
@@ -260,7 +281,7 @@ def _read_buses(path: Path) -> list[int]:
         for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
             if line.strip() and line.strip().lower() != "bus":
                 try:
-                    buses.append(int(line))
+                    buses.append(_bus_number(line))
                 except ValueError:
                     raise GridveilError(f"{path}:{number}: a bus number is needed") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -268,10 +289,18 @@ def _read_buses(path: Path) -> list[int]:
     return buses
 
 
-def _default_id(network: Network, mechanism: Mechanism, output: Path) -> str:
-    """Return an id that a rerun of the same command has again, and another folder has not."""
-    told = f"{network_id(network)} {mechanism.specification()} {output.resolve()}"
-    return f"{network.name}-{output.name}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+def _bus_number(text: str) -> int:
+    number = int(text)
+    if not 0 < number < 2**53:
+        raise ValueError(text)
+    return number
+
+
+def _default_id(network: Network, mechanism: Mechanism, costs: str) -> str:
+    """Return the id of a release without one: the same network and parameters draw once."""
+    told = f"{network_id(network)} {mechanism.specification()} {costs}"
+    digest = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return f"{network.name}-{digest}"
 
 
 def _plan(network: Network, mechanism: Mechanism, epsilon: Fraction, path: Path) -> dict[str, Any]:

@@ -76,6 +76,19 @@ def restore_many(
     ]
 
 
+def check_choices(beta: float, method: Method, band: BandKind, agents: AgentOptions | None) -> None:
+    """Refuse what does not fit together, whatever the network and its costs."""
+    if agents is not None and method is not Method.ADMM:
+        raise GridveilError(f"agents: options of the agents mean nothing to method {method!r}")
+    if method is Method.ADMM and band is not BandKind.GENERATOR:
+        raise GridveilError(
+            "a band on the total cost couples all generators, which agents on their own cannot "
+            "keep; use the bands per generator, or another method"
+        )
+    if not 0 <= beta < np.inf:
+        raise GridveilError(f"beta: {beta} must be 0 or more; 0.01 keeps costs within 1 %")
+
+
 def check_settings(
     network: Network,
     costs: FloatArray,
@@ -85,16 +98,8 @@ def check_settings(
     agents: AgentOptions | None,
 ) -> FloatArray:
     """Refuse what `restore` could not work with, before any noise is drawn; return the costs."""
-    if agents is not None and method is not Method.ADMM:
-        raise GridveilError(f"agents: options of the agents mean nothing to method {method!r}")
-    if method is Method.ADMM and band is not BandKind.GENERATOR:
-        raise GridveilError(
-            "a band on the total cost couples all generators, which agents on their own cannot "
-            "keep; use the bands per generator, or another method"
-        )
+    check_choices(beta, method, band, agents)
     costs = np.asarray(costs, dtype=float)
-    if not 0 <= beta < np.inf:
-        raise GridveilError(f"beta: {beta} must be 0 or more; 0.01 keeps costs within 1 %")
     if costs.shape != network.generators.p_min.shape or not np.isfinite(costs).all():
         raise GridveilError(
             f"costs: one finite number for each of the {len(network.generators)} generators needed"

@@ -47,6 +47,7 @@ _ASSIGNMENT = re.compile(r"(?P<struct>[A-Za-z]\w*)\.(?P<name>[\w.]+)\s*=\s*(?P<v
 _SCALAR = re.compile(r"(?P<value>'(?:[^']|'')*'|\"[^\"]*\"|[^;,\s]+)\s*(?:[;,]\s*(?P<rest>.*))?$")
 _STRING = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
 _TOKEN = re.compile(r"(?P<skipped>(?:%|\.\.\.)[^\n]*)|[^\s,%]+")
+_BLANKS = re.compile(r"[ \t]*")
 _BARE_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\.?\d[\d.eE+-]*|\d+\.\d+")
 _MATLAB = "MATLAB code is not run: only assignments such as 'mpc.bus = [...]' are read"
 
@@ -120,7 +121,8 @@ def read_matpower(path: Path) -> CaseFile:
     if b"\0" in data:
         reason = "this is binary data, not a MATPOWER .m text file"
         raise CaseError(path, [Problem(Kind.NOT_A_CASE, reason)])
-    return parse_matpower(data.decode("utf-8", "surrogateescape"), str(path), path.stem)
+    name = path.stem.encode("utf-8", "replace").decode()
+    return parse_matpower(data.decode("utf-8", "surrogateescape"), str(path), name)
 
 
 def write_matpower(text: str, path: Path) -> None:
@@ -142,6 +144,36 @@ def edited_text(case: CaseFile, edits: Sequence[Edit]) -> str:
     position = 0
     for start, end, value in sorted(replacements):
         pieces += (case.text[position:start], value)
+        position = end
+    return "".join([*pieces, case.text[position:]])
+
+
+def respaced_text(case: CaseFile, edits: Sequence[Edit], tables: Sequence[str]) -> str:
+    """Return the text with cells replaced and all rows of some tables written anew, with tabs.
+
+    Blanks that align columns tell how long the numbers were that stood there.
+    """
+    cells: dict[tuple[str, int], dict[int, str]] = {}
+    for edit in edits:
+        column = edit.column
+        index = column if isinstance(column, int) else COLUMNS[edit.table].index(column)
+        cells.setdefault((edit.table, edit.row), {})[index] = _number_text(edit.value)
+    spans = []
+    for name in tables:
+        for row, (start, end) in enumerate(case.tables[name].row_spans.tolist()):
+            tokens = [
+                token[0]
+                for token in _TOKEN.finditer(case.text, start, end)
+                if token["skipped"] is None
+            ]
+            for index, value in cells.get((name, row), {}).items():
+                tokens[index] = value
+            after = _BLANKS.match(case.text, end)
+            spans.append((start, after.end() if after else end, "\t".join(tokens)))
+    pieces: list[str] = []
+    position = 0
+    for start, end, row_text in sorted(spans):
+        pieces += (case.text[position:start].rstrip(" \t"), "\t", row_text)
         position = end
     return "".join([*pieces, case.text[position:]])
 

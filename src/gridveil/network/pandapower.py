@@ -54,6 +54,10 @@ def from_pandapower(net: Any) -> Network:
             f"the pandapower net has {lost[0]} (such as iron losses of transformers), which case "
             "files cannot hold"
         )
+    if len(ppc["gencost"]) > len(ppc["gen"]):
+        raise GridveilError(
+            "the pandapower net has costs of reactive power, which are not supported"
+        )
     network = _network(ppc, str(net.name or "pandapower"))
     _compare(network, _opf_cost(pandapower, net), "pandapower")
     return network
@@ -99,6 +103,9 @@ def _refuse(net: Any) -> None:
                 f"the pandapower net has {len(table)} elements of kind {name!r}, which cannot be "
                 "carried over; replace or remove them"
             )
+    parts = [name for name in net["load"].columns if name.startswith(("const_z", "const_i"))]
+    if parts and net["load"][parts].to_numpy(dtype=float).any():
+        raise GridveilError("the pandapower net has loads that depend on the voltage")
     for name, wanted in (("load", False), ("sgen", True)):
         table = net[name]
         controllable = (

@@ -181,6 +181,8 @@ class Ledger:
         """
         if not release_id.strip():
             raise GridveilError("a release needs an id")
+        if not release_id.isprintable():
+            raise GridveilError("a release id must be printable text")
         with self._transaction() as database:
             stored = self._stored(database, release_id, spending)
             if stored is not None:

@@ -1,6 +1,7 @@
 """The privacy phase of a network: every load becomes a private one, or a marked simulated one."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -50,11 +51,13 @@ def privatise(
     release_id: str,
     *,
     accept_unsound: bool = False,
+    about: Mapping[str, str] | None = None,
 ) -> NoisyLoads:
     """Draw the private loads of a release, charge their budget, and store them before returning.
 
     The same release id gives the same private loads again, whatever the loads are now, and costs
-    nothing. A mechanism with a caution is refused unless `accept_unsound`.
+    nothing. A mechanism with a caution is refused unless `accept_unsound`. `about` is what else the
+    id stands for: asked for again with something else, it is refused.
     """
     guarantee = mechanism.guarantee()
     if guarantee.caution and not accept_unsound:
@@ -76,7 +79,8 @@ def privatise(
             epsilon=guarantee.epsilon,
             distance=distance_mva(guarantee.distance, network),
             specification=json.dumps(
-                {"base_mva": network.base_mva, **mechanism.specification()}, sort_keys=True
+                {"base_mva": network.base_mva, **mechanism.specification(), **(about or {})},
+                sort_keys=True,
             ),
         ),
         draw,

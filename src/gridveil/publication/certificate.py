@@ -6,13 +6,17 @@ signature, so that no number can change unnoticed; only a signature proves who w
 
 import hashlib
 import json
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gridveil.errors import GridveilError
 
 VERSION = 1
+
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
 
 
 class _Part(BaseModel):
@@ -25,25 +29,36 @@ class Protection(_Part):
     promise: str
     """In plain words."""
     unit: str
-    mechanism: str
-    epsilon: float
-    epsilon_costs: float
+    mechanism: Literal["polar-laplace", "product-laplace", "piecewise"]
+    epsilon: Positive
+    epsilon_costs: NotNegative
     """The part of ε that paid for the costs O*."""
-    delta: float
-    alpha_pu: float | None
+    delta: Annotated[float, Field(ge=0, le=0)]
+    alpha_pu: Positive | None
     """The distance α; null where ε holds for any two values within public bounds."""
-    alpha_mva: float | None
+    alpha_mva: Positive | None
     metric: str
-    grid_step_pu: float
-    noise_scale_pu: float | None
+    grid_step_pu: Positive
+    noise_scale_pu: Positive | None
+    bounds: str
+    """Where the public bounds were published that values are clamped to; empty without."""
     caution: str
-    cumulative_epsilon: float
+    cumulative_epsilon: Positive
     """The most any load has spent, earlier releases of this network included."""
-    cumulative_distance_mva: float | None
+    cumulative_distance_mva: Positive | None
     """The distance at which that is counted."""
-    entropy: str
+    entropy: Literal["exact sampling from operating-system entropy"]
     loads: int
     not_covered: list[str]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Protection":
+        if self.epsilon_costs >= self.epsilon:
+            raise ValueError("the costs cannot have taken all of epsilon")
+        distances = (self.alpha_pu, self.alpha_mva, self.noise_scale_pu)
+        if self.mechanism != "piecewise" and None in distances:
+            raise ValueError("a Laplace mechanism has a distance and a noise scale")
+        return self
 
 
 class Invariant(_Part):
@@ -81,8 +96,8 @@ class Fidelity(_Part):
 
     method: Literal["central", "bilevel", "admm"]
     band: Literal["generator", "total"]
-    status: str
-    beta: float
+    status: Literal["optimal", "acceptable", "converged"]
+    beta: NotNegative
     cost_target: float
     cost_dispatch: float
     """Of the published dispatch, in $/h."""
@@ -102,7 +117,7 @@ class Certificate(_Part):
     version: Literal[1]
     release_id: str
     network: str
-    base_mva: float
+    base_mva: Positive
     drawn_at: str
     """When the noise was drawn, UTC."""
     software: dict[str, str]
@@ -110,7 +125,7 @@ class Certificate(_Part):
     invariants: list[Invariant]
     costs: Costs
     fidelity: Fidelity
-    load_buses: list[int]
+    load_buses: list[Annotated[int, Field(ge=1, le=2**53)]]
     files: dict[str, str]
     """SHA-256 of every other file of the release."""
     digest: str = ""
@@ -134,11 +149,14 @@ class Certificate(_Part):
 def read_certificate(data: bytes) -> Certificate:
     """Read a certificate, or say what is wrong with it."""
     try:
-        return Certificate.model_validate_json(data)
+        certificate = Certificate.model_validate_json(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise GridveilError(f"certificate.json: {place}: {first['msg']}") from None
+    if certificate.to_bytes() != data:  # names that stand there twice, for example
+        raise GridveilError("certificate.json: not as it was written: something was added")
+    return certificate
 
 
 def schema() -> str:

@@ -47,8 +47,8 @@ def derived_costs(network: Network) -> PublicCosts:
     result = solve_acopf(network)
     if not result.status.solved:
         raise GridveilError(
-            f"{network.name} itself has no AC-OPF solution, so there are no costs to keep: "
-            f"{result.diagnosis or result.status.value}"
+            f"{network.name} itself has no AC-OPF solution, so there are no costs to keep; "
+            "'gridveil solve' tells its owner why"
         )
     return PublicCosts(
         result.generator_costs,
@@ -112,7 +112,7 @@ def read_costs(path: Path, source: str, network: Network) -> PublicCosts:
                 if not np.isfinite(cost):
                     raise GridveilError(f"{place}: the cost must be a finite number")
                 found[generator] = cost
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise GridveilError(f"{path}: cannot be read: {error}") from error
     lacking = [row for row in rows if row not in found]
     if lacking:

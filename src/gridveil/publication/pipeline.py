@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gridveil.admm.options import AgentOptions
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method, chosen
-from gridveil.fidelity.phase import check_settings, restore
+from gridveil.fidelity.phase import check_choices, check_settings, restore
 from gridveil.fidelity.result import Restored, relative_gap, worst_gap
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
@@ -44,7 +44,9 @@ from gridveil.publication.signing import sign
 from gridveil.report.page import report_page
 
 NETWORK, LOADS, REPORT = "network.m", "loads.csv", "report.html"
+LOADS_HEADER = ("bus", "p_mw", "q_mvar")
 CERTIFICATE, SIGNATURE = "certificate.json", "certificate.sig"
+_ROUNDING = 1e-6
 _PACKAGES = ("casadi", "numba", "numpy", "opendp", "scipy")
 
 
@@ -91,6 +93,9 @@ def release(
     method, band = chosen(Method, method, "method"), chosen(BandKind, band, "band")
     if costs is not None and cost_budget is not None:
         raise GridveilError("costs that are published need not be bought: drop one of the two")
+    check_choices(float(beta), method, band, agents)
+    if release_id.endswith(total_id("")):
+        raise GridveilError(f"release id: {release_id!r} is kept for totals; choose another")
     public, total = costs, None
     if public is None and cost_budget is None:
         tell("public costs")
@@ -100,7 +105,14 @@ def release(
     tell("privacy phase")
     if cost_budget is not None and not ledger.knows(release_id):
         _check_both(network, mechanism, cost_budget, ledger)
-    noisy = privatise(network, mechanism, ledger, release_id, accept_unsound=accept_unsound)
+    noisy = privatise(
+        network,
+        mechanism,
+        ledger,
+        release_id,
+        accept_unsound=accept_unsound,
+        about=_about(public),
+    )
     noisy.require_private()
     entry, forgetful = ledger.entry(release_id), blank(network)
     if cost_budget is not None:
@@ -110,8 +122,20 @@ def release(
         tell("public costs")
         public = bought_costs(forgetful, noisy, total)
     assert public is not None
-    task = _Task(release_id, noisy, total, entry, public, float(beta), method, band)
+    bounds = mechanism.specification().get("bounds", "")
+    task = _Task(release_id, noisy, total, entry, public, float(beta), method, band, bounds)
     return _publish(forgetful, task, agents, key, tell)
+
+
+def _about(costs: PublicCosts | None) -> dict[str, str]:
+    """Return what a draw stands for beside its noise: costs from raw loads are those of one day.
+
+    Without this, changed loads under an old id would give away new costs, again and again.
+    """
+    if costs is None or costs.provenance is not Provenance.DERIVED:
+        return {}
+    rounded = ",".join(f"{value:.6e}" for value in costs.values)
+    return {"costs_derived": hashlib.sha256(rounded.encode()).hexdigest()}
 
 
 def _distance(mechanism: Mechanism) -> float:
@@ -155,6 +179,8 @@ class _Task:
     beta: float
     method: Method
     band: BandKind
+    bounds: str
+    """Where public bounds were published, if there are any."""
 
 
 def _publish(
@@ -178,12 +204,17 @@ def _publish(
     p, q = restored.network.loads.values.T
     published = publish(network, p, q, restored.point)
     opf = solve_acopf(published.network)
+    again = f"; the private loads are kept under release id {task.release_id!r}"
+    if not opf.status.solved:
+        raise GridveilError(f"the network found has no AC-OPF: {opf.status.value}{again}")
     fidelity = _fidelity(published, opf, task, restored)
+    if not is_kept(fidelity):
+        raise GridveilError(f"the network found does not keep beta = {task.beta:g}{again}")
     if fidelity.max_violation > FEASIBILITY_TOLERANCE:
         raise GridveilError(
             f"the network found breaks its limits by {fidelity.max_violation:.1e} p.u., and a "
             f"release by at most {FEASIBILITY_TOLERANCE:g}; let a central solver take the last "
-            "step (--polish)"
+            f"step (--polish){again}"
         )
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
@@ -198,7 +229,7 @@ def _publish(
         drawn_at=task.entry.drawn_at,
         software=_software(),
         protection=_protection(task, network),
-        invariants=_invariants(costs),
+        invariants=invariants(costs.provenance, costs.source),
         costs=Costs(
             provenance=costs.provenance.value,
             source=costs.source,
@@ -225,7 +256,7 @@ def loads_csv(published: PublishedCase) -> bytes:
     bus = published.network.case.tables["bus"]
     buffer = io.StringIO(newline="")
     table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(["bus", "p_mw", "q_mvar"])
+    table.writerow(LOADS_HEADER)
     for row in published.network.loads.row:
         cells = (float(bus.column(name)[row]) for name in ("Pd", "Qd"))
         table.writerow([int(bus.column("bus_i")[row]), *map(repr, cells)])
@@ -235,29 +266,36 @@ def loads_csv(published: PublishedCase) -> bytes:
 def _protection(task: _Task, network: Network) -> Protection:
     noisy, entry, base = task.noisy, task.entry, network.base_mva
     for_costs = 0.0 if task.total is None else task.total.epsilon
-    promise = replace(noisy.guarantee, epsilon=noisy.guarantee.epsilon + for_costs)
-    return Protection(
-        promise=promise.sentence(base),
-        unit=promise.unit,
-        mechanism=promise.mechanism,
-        epsilon=promise.epsilon,
-        epsilon_costs=for_costs,
-        delta=promise.delta,
-        alpha_pu=promise.distance,
-        alpha_mva=None if promise.distance is None else promise.distance * base,
-        metric=promise.metric,
-        grid_step_pu=promise.step,
-        noise_scale_pu=promise.scale,
-        caution=promise.caution,
-        cumulative_epsilon=float(entry.cumulative),
-        cumulative_distance_mva=None if entry.distance is None else float(entry.distance),
-        entropy=noisy.origin.value,
-        loads=len(network.loads),
-        not_covered=list(promise.not_covered),
-    )
+    total = exact(noisy.guarantee.epsilon, "epsilon") + exact(for_costs, "cost budget")
+    promise = replace(noisy.guarantee, epsilon=float(total))
+    bought = task.costs.provenance is Provenance.BOUGHT
+    figures = {
+        "promise": promise.sentence(base),
+        "unit": promise.unit,
+        "mechanism": promise.mechanism,
+        "epsilon": promise.epsilon,
+        "epsilon_costs": for_costs,
+        "delta": promise.delta,
+        "alpha_pu": promise.distance,
+        "alpha_mva": None if promise.distance is None else promise.distance * base,
+        "metric": promise.metric,
+        "grid_step_pu": promise.step,
+        "noise_scale_pu": promise.scale,
+        "caution": promise.caution,
+        "cumulative_epsilon": float(entry.cumulative),
+        "cumulative_distance_mva": None if entry.distance is None else float(entry.distance),
+        "entropy": noisy.origin.value,
+        "loads": len(network.loads),
+        "bounds": task.bounds,
+        "not_covered": [
+            text.replace(", the costs O*", "") if bought else text for text in promise.not_covered
+        ],
+    }
+    return Protection.model_validate(figures)
 
 
-def _invariants(costs: PublicCosts) -> list[Invariant]:
+def invariants(provenance: str, source: str) -> list[Invariant]:
+    """Return what a release keeps, and where it comes from."""
     return [
         Invariant(
             what="which buses have a load",
@@ -269,9 +307,7 @@ def _invariants(costs: PublicCosts) -> list[Invariant]:
         ),
         Invariant(
             what="the generators' costs O*, within beta",
-            provenance=f"published: {costs.source}"
-            if costs.provenance is Provenance.PUBLISHED
-            else costs.source,
+            provenance=f"published: {source}" if provenance == Provenance.PUBLISHED else source,
         ),
     ]
 
@@ -286,20 +322,35 @@ def _fidelity(
     broken = violations(published.network, published.point)
     dispatch = published.network.generators.costs(published.point.p)
     target = float(costs.values.sum())
-    return Fidelity(
-        method=restored.method.value,
-        band=task.band.value,
-        status=restored.status.name.lower(),
-        beta=task.beta,
-        cost_target=target,
-        cost_dispatch=float(dispatch.sum()),
-        cost_gap_dispatch=relative_gap(float(dispatch.sum()), target),
-        worst_generator_gap=worst_gap(dispatch, costs.values),
-        cost_optimal=opf.cost,
-        cost_gap_optimal=relative_gap(opf.cost, target),
-        max_violation=broken.largest,
-        violations=Violations(**{name: float(value) for name, value in vars(broken).items()}),
-    )
+    figures = {
+        "method": restored.method.value,
+        "band": task.band.value,
+        "status": restored.status.name.lower(),
+        "beta": task.beta,
+        "cost_target": target,
+        "cost_dispatch": float(dispatch.sum()),
+        "cost_gap_dispatch": relative_gap(float(dispatch.sum()), target),
+        "worst_generator_gap": worst_gap(dispatch, costs.values),
+        "cost_optimal": opf.cost,
+        "cost_gap_optimal": relative_gap(opf.cost, target),
+        "max_violation": broken.largest,
+        "violations": Violations(**{name: float(value) for name, value in vars(broken).items()}),
+    }
+    return Fidelity.model_validate(figures)
+
+
+def is_kept(fidelity: Fidelity) -> bool:
+    """Whether costs are as near to O* as the method promises."""
+    return cost_gap(fidelity) <= fidelity.beta + _ROUNDING
+
+
+def cost_gap(fidelity: Fidelity) -> float:
+    """Return the gap that the method keeps within β."""
+    if fidelity.method == "bilevel":
+        return abs(fidelity.cost_gap_optimal)
+    if fidelity.band == "total":
+        return abs(fidelity.cost_gap_dispatch)
+    return fidelity.worst_generator_gap
 
 
 def _software() -> dict[str, str]:

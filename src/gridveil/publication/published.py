@@ -10,13 +10,21 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.network.conversion import build_network, changes, in_service
-from gridveil.network.matpower import COLUMNS, CaseFile, Edit, edited_text, parse_matpower
+from gridveil.network.matpower import (
+    COLUMNS,
+    CaseFile,
+    Edit,
+    edited_text,
+    parse_matpower,
+    respaced_text,
+)
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 
-_SOLUTION = {"bus": ("Vm", "Va"), "gen": ("Pg", "Qg", "Vg"), "branch": ()}
-"""Columns of a solution, with what a file has in place of one: see `_BLANK`."""
+_CLEARED = {"bus": ("Pd", "Qd", "Vm", "Va"), "gen": ("Pg", "Qg", "Vg"), "branch": ()}
+"""Columns of loads and of a solution; columns behind the known ones are cleared as well."""
 _BLANK = {"Vm": 1.0, "Vg": 1.0}
+"""What a file without a solution has in place of one, where that is not 0."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +46,15 @@ def blank(network: Network) -> Network:
     Which buses have a load remains: that list is public.
     """
     case, rows = network.case, network.loads.row
-    edits = [
-        Edit("bus", int(row), column, 0.0)
-        for column in ("Pd", "Qd")
-        for row in np.flatnonzero(case.tables["bus"].column(column))
-    ]
-    for name, columns in _SOLUTION.items():
+    edits = []
+    for name, columns in _CLEARED.items():
         table = case.tables[name]
         extra = range(len(COLUMNS[name]), table.values.shape[1])
         for row in range(len(table)):
             edits += [Edit(name, row, c, _BLANK.get(c, 0.0)) for c in columns if c in table.columns]
             edits += [Edit(name, row, c, 0.0) for c in extra]
-    return build_network(_edited(case, edits), rows)
+    text = respaced_text(case, edits, tuple(_CLEARED))
+    return build_network(parse_matpower(text, case.source, case.name), rows)
 
 
 def publish(

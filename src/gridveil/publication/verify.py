@@ -17,10 +17,20 @@ from gridveil.network.matpower import parse_matpower
 from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
-from gridveil.privacy.guarantee import Guarantee
+from gridveil.privacy.guarantee import UNIT, Guarantee
 from gridveil.publication.certificate import Certificate, read_certificate
 from gridveil.publication.costs import read_costs
-from gridveil.publication.pipeline import CERTIFICATE, LOADS, NETWORK, SIGNATURE
+from gridveil.publication.pipeline import (
+    CERTIFICATE,
+    LOADS,
+    LOADS_HEADER,
+    NETWORK,
+    REPORT,
+    SIGNATURE,
+    cost_gap,
+    invariants,
+    is_kept,
+)
 from gridveil.publication.published import PublishedCase, load_rows, read_published
 from gridveil.publication.signing import is_signed
 
@@ -28,7 +38,7 @@ _EXACT = 1e-9
 """Relative difference of figures that follow from the files alone."""
 _SOLVED = 1e-6
 """Relative difference of costs that two AC-OPFs, on other machines, may have."""
-_BAND_ROUNDING = 1e-6
+_LARGEST_FILE = 2**28
 
 
 @dataclass(frozen=True)
@@ -78,18 +88,21 @@ def _claims(folder: Path, key: Ed25519PublicKey | None, costs: Path | None) -> I
     )
     if key is not None:
         yield _signature(folder, key, data)
-    digests = list(_digests(folder, certificate))
-    yield from digests
+    files = _files(folder, certificate)
+    yield files
+    digests = [files, *(_digests(folder, certificate) if files.ok else ())]
+    yield from digests[1:]
     yield from _protection(certificate)
     if not all(claim.ok for claim in digests):
         yield Claim("network", "as certified", "not examined: a file was changed", ok=False)
         return
     try:
         published = _network(folder, certificate)
-    except GridveilError as error:
+    except (GridveilError, RecursionError) as error:
         yield Claim("network", "readable", f"not readable: {error}", ok=False)
         return
     yield Claim("network", "readable", f"{len(published.network.buses)} buses", ok=True)
+    yield _number("base (MVA)", certificate.base_mva, published.network.base_mva, _EXACT)
     yield _loads(folder, published)
     yield from _fidelity(certificate, published)
     if costs is not None:
@@ -98,11 +111,15 @@ def _claims(folder: Path, key: Ed25519PublicKey | None, costs: Path | None) -> I
 
 def _read(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():
+            raise GridveilError(f"{path}: is not a file")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise GridveilError(f"{path}: is too large for a file of a release")
         return path.read_bytes()
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise GridveilError(
-            f"{path}: {error.strerror}; a release is a folder with {NETWORK}, {LOADS} and "
-            f"{CERTIFICATE}"
+            f"{path}: {reason}; a release is a folder with {NETWORK}, {LOADS} and {CERTIFICATE}"
         ) from error
 
 
@@ -114,14 +131,20 @@ def _signature(folder: Path, key: Ed25519PublicKey, certificate: bytes) -> Claim
     return Claim("signature", "by the owner of the key", "genuine" if ok else "not genuine", ok)
 
 
+def _files(folder: Path, certificate: Certificate) -> Claim:
+    """Check that the folder holds what the certificate lists, and nothing else."""
+    wanted = {NETWORK, LOADS, REPORT}
+    there = {path.name for path in folder.iterdir()} - {CERTIFICATE, SIGNATURE}
+    ok = set(certificate.files) == wanted == there
+    return Claim("files", ", ".join(sorted(wanted)), ", ".join(sorted(there))[:200], ok)
+
+
 def _digests(folder: Path, certificate: Certificate) -> Iterator[Claim]:
-    for name in sorted({NETWORK, LOADS} | set(certificate.files)):
-        claimed = certificate.files.get(name, "none")
-        path = folder / name
-        inside = path.resolve().is_relative_to(folder.resolve())
-        found = "missing"
-        if inside and path.is_file():
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
+    for name, claimed in sorted(certificate.files.items()):
+        try:
+            found = hashlib.sha256(_read(folder / name)).hexdigest()
+        except GridveilError:
+            found = "not readable"
         yield Claim(f"digest of {name}", claimed, found, claimed == found)
 
 
@@ -144,6 +167,21 @@ def _protection(certificate: Certificate) -> Iterator[Claim]:
         if told.noise_scale_pu is not None:
             scale = (told.alpha_pu + 2 * told.grid_step_pu) / (told.epsilon - told.epsilon_costs)
             yield _number("noise scale (p.u.)", told.noise_scale_pu, scale, _EXACT)
+    known = invariants(certificate.costs.provenance, certificate.costs.source)
+    told_rightly = certificate.invariants == known and told.unit == UNIT
+    yield Claim("invariants", "as they follow from the costs", _said(told_rightly), told_rightly)
+    bought = certificate.costs.provenance == "bought"
+    yield Claim(
+        "costs paid for",
+        certificate.costs.provenance,
+        f"ε = {told.epsilon_costs:g}",
+        bought == (told.epsilon_costs > 0),
+    )
+    spent = told.epsilon
+    if told.alpha_mva is not None and told.cumulative_distance_mva is not None:
+        spent *= max(1.0, told.cumulative_distance_mva / told.alpha_mva)
+    enough = told.cumulative_epsilon >= spent * (1 - _EXACT)
+    yield Claim("cumulative ε", f"{told.cumulative_epsilon:g}", f"at least {spent:g}", enough)
     loads = len(certificate.load_buses)
     yield Claim("loads", str(told.loads), str(loads), told.loads == loads)
 
@@ -172,9 +210,9 @@ def _loads(folder: Path, published: PublishedCase) -> Claim:
     try:
         rows = list(csv.reader(io.StringIO(_read(folder / LOADS).decode())))
         found = [(int(n), float(p), float(q)) for n, p, q in rows[1:]]
-    except (ValueError, UnicodeDecodeError):
-        found = []
-    same = found == wanted
+        same = found == wanted and rows[0] == list(LOADS_HEADER)
+    except (ValueError, csv.Error, IndexError):
+        same = False
     others = bus.column("Pd").astype(bool) | bus.column("Qd").astype(bool)
     others[network.loads.row] = False
     if others.any():
@@ -221,15 +259,15 @@ def _fidelity(certificate: Certificate, published: PublishedCase) -> Iterator[Cl
 
 def _kept(certificate: Certificate, dispatch: float, worst: float, optimal: float) -> Claim:
     """Check what the method promises about costs."""
-    told = certificate.fidelity
-    if told.method == "bilevel":
-        what, gap = "the optimal cost", abs(optimal)
-    elif told.band == "total":
-        what, gap = "the cost of the dispatch", abs(dispatch)
-    else:
-        what, gap = "every generator's cost", worst
-    kept = gap <= told.beta + _BAND_ROUNDING
-    return Claim(f"β keeps {what}", f"within {told.beta:g}", f"{gap:.3g}", kept)
+    found = certificate.fidelity.model_copy(
+        update={
+            "cost_gap_dispatch": dispatch,
+            "worst_generator_gap": worst,
+            "cost_gap_optimal": optimal,
+        }
+    )
+    gap = f"{cost_gap(found):.3g}"
+    return Claim("costs keep β", f"within {found.beta:g}", gap, is_kept(found))
 
 
 def _public_costs(certificate: Certificate, path: Path, published: PublishedCase) -> Claim:
@@ -237,6 +275,10 @@ def _public_costs(certificate: Certificate, path: Path, published: PublishedCase
     told = np.array(certificate.costs.dollars_per_hour)
     same = told.shape == given.shape and bool(np.allclose(told, given, rtol=_EXACT, atol=0.0))
     return Claim("O* is that of the file", "yes", "yes" if same else "no", same)
+
+
+def _said(ok: bool) -> str:
+    return "as told" if ok else "otherwise"
 
 
 def _number(name: str, claimed: float, found: float, tolerance: float) -> Claim:

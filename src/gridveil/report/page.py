@@ -51,7 +51,7 @@ def _summary(certificate: Certificate) -> str:
         (f"ε = {told.epsilon:g}", "privacy budget of this release"),
         (alpha, "difference that is hard to tell"),
         (f"{told.loads}", "loads, each with its own noise"),
-        (f"{kept.cost_gap_optimal:+.2%}", "optimal cost against the true network's"),
+        (f"{kept.cost_gap_optimal:+.2%}", "optimal cost against the costs O*"),
         (f"{kept.max_violation:.0e} p.u.", "largest violation of any limit"),
         (f"ε = {told.cumulative_epsilon:g}", "spent per load, all releases together"),
     ]
@@ -62,7 +62,7 @@ def _summary(certificate: Certificate) -> str:
         "<p>The loads of this network are not the true ones. Each was changed at random by its "
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
         "enough that the network works: power flows, no limit is broken, and "
-        f"{_cost_promise(kept)} of what the true network costs.</p>"
+        f"{_cost_promise(kept)} of the public costs O*.</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
 
@@ -97,7 +97,7 @@ def _guarantee(certificate: Certificate) -> str:
         f"<section><h2>What is promised</h2><blockquote>{escape(told.promise)}</blockquote>"
         f"{caution}<p>This holds against anyone, whatever they know and compute. It does not "
         "cover:</p>"
-        f"<ul>{uncovered}</ul><p>Kept as they are, and so not protected:</p>"
+        f"<ul>{uncovered}</ul><p>Public, and where it comes from:</p>"
         f"{table(('what', 'where it comes from'), known)}"
         f"{details('All parameters', ('parameter', 'value'), rows)}</section>"
     )
