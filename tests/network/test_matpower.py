@@ -122,3 +122,17 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(at, cut, inserted):
     if not problems:
         assert changes(build_network(case)) == []
     assert edited_text(case, []) == text
+
+
+def test_a_table_may_follow_a_scalar_on_its_line():
+    text = TINY.text().replace("mpc.baseMVA = 100.0;\n", "mpc.baseMVA = 100.0; ")
+    case = parse_matpower(text, "tiny.m", "tiny")
+    assert case.tables["bus"].values[1, 2] == 80.0
+    changed = edited_text(case, [Edit("bus", 1, "Pd", 81.5)])
+    assert changed == text.replace("80.0", "81.5", 1)
+
+
+def test_thousands_of_statements_on_a_line():
+    many = " ".join(f"mpc.a{i} = 1;" for i in range(5000))
+    text = TINY.text().replace("mpc.baseMVA = 100.0;", f"mpc.baseMVA = 100.0; {many}")
+    assert len(parse_matpower(text, "tiny.m", "tiny").tables["bus"]) == 3

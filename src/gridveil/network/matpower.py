@@ -212,7 +212,9 @@ class _Parser:
 
     def parse(self, name: str) -> CaseFile:
         for line in self._lines:
-            self._statement(line)
+            rest: _Line | None = line
+            while rest is not None:
+                rest = self._statement(rest)
         self._check_version()
         base_mva = self._base_mva()
         broken = {problem.component for problem in self._problems}
@@ -248,13 +250,14 @@ class _Parser:
                 yield _Line(number, start, raw)
             start = end + 1
 
-    def _statement(self, line: _Line) -> None:
+    def _statement(self, line: _Line) -> _Line | None:
+        """Read a statement; return what follows it on the same line."""
         code = line.code.strip()
         if code.startswith("function"):
             self._function(code, line)
-            return
+            return None
         if code.rstrip(";, \t") in ("end", "return"):
-            return
+            return None
         match = _ASSIGNMENT.match(code)
         if not match or match["struct"] != self._struct:
             self._fail(Kind.SYNTAX, f"cannot read {_excerpt(code)}. {_MATLAB}", line)
@@ -269,7 +272,8 @@ class _Parser:
         elif value.startswith("{"):
             self._cells(name, line)
         else:
-            self._scalar(name, value, line)
+            return self._scalar(name, value, line)
+        return None
 
     def _function(self, code: str, line: _Line) -> None:
         match = _FUNCTION.match(code)
@@ -283,14 +287,16 @@ class _Parser:
             self._fail(Kind.SYNTAX, f"a second function. {_MATLAB}", line)
         self._struct, self._in_function = match["struct"], True
 
-    def _scalar(self, name: str, code: str, line: _Line) -> None:
+    def _scalar(self, name: str, code: str, line: _Line) -> _Line | None:
         match = _SCALAR.match(code)
         if not match:
             reason = f"cannot read {_excerpt(code)} as the value of mpc.{name}"
             self._fail(Kind.SYNTAX, reason, line)
         self._scalars[name] = match["value"].strip("'\"")
-        if match["rest"]:
-            self._statement(_Line(line.number, line.start, match["rest"]))
+        rest = match["rest"]
+        if not rest:
+            return None
+        return _Line(line.number, line.start + len(line.code.rstrip()) - len(rest), rest)
 
     def _cells(self, name: str, first: _Line) -> None:
         """Skip a cell array: names and notes, which survive in the text but are not read."""
