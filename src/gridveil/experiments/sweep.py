@@ -1,16 +1,16 @@
 """Runs the tasks of a study that have no result yet: on all cores, or on a Dask cluster.
 
-Both go through joblib. A worker that dies takes its running tasks with it: Dask gives them to
-another; on one machine the sweep ends, and goes on from what was saved when it is started again.
+A worker that dies takes its running tasks with it: Dask gives them to another (asked directly:
+through joblib a lost worker's task was waited for in vain); on one machine the sweep ends, and goes
+on from what was saved when it is started again.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row, run_task
@@ -45,39 +45,43 @@ def sweep(
     done = of - len(missing)
     if progress is not None:
         progress(done, of)
-    with nullcontext() if cluster is None else _on(cluster):
-        jobs = {"n_jobs": workers} if cluster is None else {}
-        pool = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all", **jobs)
-        for task, rows in pool(delayed(_run)(task) for task in missing):
-            store.save(task, rows)
-            done += 1
-            if progress is not None:
-                progress(done, of)
+    results = _on_cores(missing, workers) if cluster is None else _on_cluster(missing, cluster)
+    for task, rows in results:
+        store.save(task, rows)
+        done += 1
+        if progress is not None:
+            progress(done, of)
     return store
+
+
+def _on_cores(tasks: list[Task], workers: int) -> Iterator[tuple[Task, list[Row]]]:
+    pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    yield from pool(delayed(_run)(task) for task in tasks)
 
 
 def _run(task: Task) -> tuple[Task, list[Row]]:
     return task, run_task(task)
 
 
-@contextmanager
-def _on(cluster: Cluster) -> Iterator[None]:
-    """Send joblib's work to a Dask cluster."""
+def _on_cluster(tasks: list[Task], cluster: Cluster) -> Iterator[tuple[Task, list[Row]]]:
+    """Send tasks to a Dask cluster, which gives those of a lost worker to another."""
     try:
         import distributed
     except ImportError:
         raise GridveilError("Dask is not installed; pip install 'gridveil[dask]'") from None
+    dask: Any = distributed
     files = {
         "tls_ca_file": cluster.ca,
         "tls_client_cert": cluster.certificate,
         "tls_client_key": cluster.key,
     }
     given = {name: str(path) for name, path in files.items() if path is not None}
-    dask: Any = distributed
     security = dask.Security(**given, require_encryption=True) if given else None
     try:
-        client = dask.Client(cluster.address, security=security, timeout="20s", set_as_default=True)
+        client = dask.Client(cluster.address, security=security, timeout="20s")
     except (OSError, ValueError, TypeError) as error:
         raise GridveilError(f"no Dask cluster at {cluster.address}: {error}") from error
-    with client, parallel_config(backend="dask", wait_for_workers_timeout=20):
-        yield
+    with client:
+        futures = [client.submit(_run, task, pure=False) for task in tasks]
+        for future in dask.as_completed(futures):
+            yield future.result()
