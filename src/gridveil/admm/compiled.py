@@ -4,9 +4,12 @@ Numba looks only at the file of a function to see whether its cache is old, not 
 calls. So the folder of our cache is named after the contents of this whole package.
 """
 
+import atexit
 import hashlib
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -36,24 +39,43 @@ def cache_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK | os.X_OK) else None
 
 
-_FOLDER = cache_folder()
+def _private_folder() -> Path | None:
+    """Make a folder of this process's own, removed at its end."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="gridveil-compiled-"))
+    except OSError:
+        return None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+_SHARED = cache_folder()
+_IS_SHARED = _SHARED is not None and (_SHARED / "complete").exists()
+_FOLDER = _SHARED if _IS_SHARED else _private_folder()
+"""A complete cache, or one of our own: processes that compile at once must not write to one."""
+_compiled_here = False
 
 
 def is_cached() -> bool:
     """Whether this version was compiled before, so that it starts at once."""
-    return _compiled_here or (_FOLDER is not None and (_FOLDER / "complete").exists())
+    return _compiled_here or _IS_SHARED
 
 
 def mark_cached() -> None:
-    """Remember that everything was compiled."""
+    """Remember that everything was compiled, and give it to later processes, whole."""
     global _compiled_here
+    if _compiled_here or _IS_SHARED or _SHARED is None or _FOLDER is None:
+        _compiled_here = True
+        return
     _compiled_here = True
-    if _FOLDER is not None:
-        with suppress(OSError):
-            (_FOLDER / "complete").touch()
-
-
-_compiled_here = False
+    with suppress(OSError):
+        copy = Path(tempfile.mkdtemp(dir=_SHARED.parent, prefix=f".{_SHARED.name}-"))
+        try:
+            shutil.copytree(_FOLDER, copy, dirs_exist_ok=True)
+            (copy / "complete").touch()
+            copy.rename(_SHARED)  # fails where another process was faster
+        except OSError:
+            shutil.rmtree(copy, ignore_errors=True)
 
 
 def compiled(function: F) -> F:
