@@ -1,8 +1,12 @@
-"""Writing files so that a killed process leaves the old file or the new one, never half of one."""
+"""Files: written whole or not at all; read with the place of whatever is wrong in them."""
 
+import csv
 import os
 import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from gridveil.errors import GridveilError
 
@@ -27,3 +31,29 @@ def write_atomically(path: Path, data: bytes) -> None:
         if isinstance(error, OSError):
             raise GridveilError(f"cannot write {path}: {error.strerror}") from error
         raise
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Give the rows of a CSV file that has these columns, each with its place for messages."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in columns if name not in (reader.fieldnames or [])]
+            if missing:
+                raise GridveilError(
+                    f"{path}:1: no column {missing[0]}; it needs {', '.join(columns)}"
+                )
+            for row in reader:
+                yield f"{path}:{reader.line_num}", row
+    except OSError as error:
+        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise GridveilError(f"{path}: this is not a CSV file in UTF-8: {error}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the contents of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise GridveilError(f"{path}: cannot be read: {error}") from None

@@ -12,15 +12,13 @@ from rich.table import Table
 from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
 from gridveil.network.library import load_case
-from gridveil.network.network import Network
 from gridveil.privacy.ledger import (
     BudgetExceededError,
     Ledger,
-    Spending,
     default_path,
     network_id,
 )
-from gridveil.privacy.phase import distance_mva
+from gridveil.privacy.phase import spending
 
 REFUSED = 1
 
@@ -105,18 +103,13 @@ def explain(
     network = load_case(case)
     try:
         with existing_ledger(ledger or default_path()) as opened:
-            charge = opened.check(_spending(network, epsilon, alpha))
+            charge = opened.check(spending(network, epsilon, alpha))
     except BudgetExceededError as error:
         console.print(f"refused: {error}", soft_wrap=True)
         raise typer.Exit(REFUSED) from None
     console.print(
         f"allowed: each of the {len(network.loads)} loads would be charged ε = {float(charge):g}"
     )
-
-
-def _spending(network: Network, epsilon: str, alpha: str) -> Spending:
-    distance = distance_mva(alpha, network)
-    return Spending(network_id(network), network.name, network.load_buses, epsilon, distance, "")
 
 
 @contextmanager

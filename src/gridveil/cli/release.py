@@ -1,7 +1,6 @@
 """`gridveil release`: the whole chain, from a network to a folder that can be published."""
 
 import hashlib
-import tomllib
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,15 +18,16 @@ from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method
 from gridveil.fidelity.phase import check_choices
+from gridveil.files import read_toml
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.privacy.bounds import read_bounds
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.clamp import Clamped
-from gridveil.privacy.ledger import Ledger, Spending, default_path, network_id
+from gridveil.privacy.ledger import Ledger, default_path, network_id
 from gridveil.privacy.mechanism import Mechanism
-from gridveil.privacy.phase import distance_mva
+from gridveil.privacy.phase import spending
 
 if TYPE_CHECKING:
     from gridveil.publication.certificate import Certificate
@@ -39,14 +39,10 @@ def _from_file(context: typer.Context, path: Path | None) -> Path | None:
     """Take options from a TOML file as if they stood on the command line, which comes first."""
     if path is None:
         return None
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise GridveilError(f"{path}: cannot be read: {error}") from None
-    known = {option.name: option for option in context.command.params}
+    content = read_toml(path)
     spelled = {
         name.lstrip("-").replace("-", "_"): option.name
-        for option in known.values()
+        for option in context.command.params
         for name in option.opts
         if name.startswith("--")
     }
@@ -306,16 +302,8 @@ def _default_id(network: Network, mechanism: Mechanism, costs: str) -> str:
 def _plan(network: Network, mechanism: Mechanism, epsilon: Fraction, path: Path) -> dict[str, Any]:
     """Return what a release would spend and how much noise that is, from public numbers alone."""
     guarantee = replace(mechanism.guarantee(), epsilon=float(epsilon))
-    spending = Spending(
-        network_id(network),
-        network.name,
-        network.load_buses,
-        guarantee.epsilon,
-        distance_mva(guarantee.distance, network),
-        "",
-    )
     with existing_ledger(path) as opened:
-        charge = opened.check(spending)
+        charge = opened.check(spending(network, guarantee.epsilon, guarantee.distance))
     count = len(network.loads)
     at_zero = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
     noise = np.zeros((0, 2))

@@ -6,15 +6,15 @@ enough to lose and large enough to share the compiled code.
 
 import hashlib
 import itertools
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from gridveil.admm.policy import Policy
-from gridveil.errors import GridveilError
+from gridveil.errors import told_as_mistakes
 from gridveil.fidelity.choices import Method
+from gridveil.files import read_toml
 from gridveil.privacy.choose import Calibrations, MechanismName
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -93,13 +93,6 @@ class Study(_Data):
 
 def read_study(path: Path) -> Study:
     """Read a study from a TOML file, or say what is wrong with it."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise GridveilError(f"{path}: cannot be read: {error}") from None
-    try:
+    content = read_toml(path)
+    with told_as_mistakes(path):
         return Study.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise GridveilError(f"{path}: {place}: {first['msg']}") from None

@@ -13,7 +13,7 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.costs import Costs
-from gridveil.network.network import Network
+from gridveil.network.network import Generators, Network
 
 _ROUNDING = 1e-9
 """How far a cost may miss its band, relative to |O*_g|: O* itself comes from a solver."""
@@ -44,6 +44,12 @@ class Band:
         """Return how far inside its interval an output is; below 0 if outside."""
         low, high = self.nearest(p)
         return min(p - low, high - p)
+
+
+def limit_bands(generators: Generators) -> tuple[Band, ...]:
+    """Return the limits of generators as bands: what they may do when costs do not matter."""
+    limits = zip(generators.p_min.tolist(), generators.p_max.tolist(), strict=True)
+    return tuple(Band((interval,)) for interval in limits)
 
 
 def cost_bands(

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import Band, cost_bands
+from gridveil.fidelity.bands import Band, cost_bands, limit_bands
 from gridveil.fidelity.choices import BandKind
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
@@ -70,11 +70,8 @@ def bands_of(
             "a band on the total cost is not supported with piecewise-linear costs; use the bands "
             "per generator"
         )
-    wide = tuple(
-        Band(((float(low), float(high)),)) for low, high in zip(gens.p_min, gens.p_max, strict=True)
-    )
     total = float(costs.sum())
-    return wide, (total - (beta - raised) * abs(total), total + beta * abs(total))
+    return limit_bands(gens), (total - (beta - raised) * abs(total), total + beta * abs(total))
 
 
 def solve_central(

@@ -1,6 +1,5 @@
 """Public bounds of loads: from a published source, never from the loads themselves."""
 
-import csv
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +9,7 @@ import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 from gridveil.errors import GridveilError
+from gridveil.files import read_rows
 from gridveil.network.network import Network
 from gridveil.privacy.grid import LARGEST
 
@@ -71,28 +71,14 @@ class PublicBounds(ArrayRecord):
 def read_bounds(path: Path, network: Network) -> PublicBounds:
     """Read a CSV file with the columns bus, p_min, p_max, q_min, q_max, in MW and MVAr."""
     rows: dict[int, list[float]] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-            if missing:
-                raise GridveilError(
-                    f"{path}:1: no column {missing[0]}; it needs {', '.join(COLUMNS)}"
-                )
-            for row in reader:
-                try:
-                    bus = int(row["bus"])
-                    if bus in rows:
-                        raise GridveilError(f"{path}:{reader.line_num}: bus {bus} is there twice")
-                    rows[bus] = [float(row[name]) for name in COLUMNS[1:]]
-                except (TypeError, ValueError):
-                    raise GridveilError(
-                        f"{path}:{reader.line_num}: five numbers expected: {', '.join(COLUMNS)}"
-                    ) from None
-    except OSError as error:
-        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise GridveilError(f"{path}: this is not a CSV file in UTF-8: {error}") from error
+    for place, row in read_rows(path, COLUMNS):
+        try:
+            bus = int(row["bus"])
+            if bus in rows:
+                raise GridveilError(f"{place}: bus {bus} is there twice")
+            rows[bus] = [float(row[name]) for name in COLUMNS[1:]]
+        except (TypeError, ValueError):
+            raise GridveilError(f"{place}: five numbers expected: {', '.join(COLUMNS)}") from None
     absent = [number for number in network.load_buses if number not in rows]
     if absent:
         raise GridveilError(

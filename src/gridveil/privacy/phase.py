@@ -70,23 +70,30 @@ def privatise(
     def draw() -> IntArray:
         return mechanism.release(to_grid(loads, mechanism.step))
 
-    steps = ledger.spend(
-        release_id,
-        Spending(
-            network=network_id(network),
-            label=network.name,
-            buses=network.load_buses,
-            epsilon=guarantee.epsilon,
-            distance=distance_mva(guarantee.distance, network),
-            specification=json.dumps(
-                {"base_mva": network.base_mva, **mechanism.specification(), **(about or {})},
-                sort_keys=True,
-            ),
-        ),
-        draw,
-    )
+    specification = {**mechanism.specification(), **(about or {})}
+    asked = spending(network, guarantee.epsilon, guarantee.distance, specification)
+    steps = ledger.spend(release_id, asked, draw)
     p, q = from_grid(steps, mechanism.step).T
     return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
+
+
+def spending(
+    network: Network,
+    epsilon: Number,
+    alpha: Number | None,
+    specification: Mapping[str, str] | None = None,
+) -> Spending:
+    """Return what ε at distance α (in p.u.) asks of the budget of every load of a network."""
+    return Spending(
+        network=network_id(network),
+        label=network.name,
+        buses=network.load_buses,
+        epsilon=epsilon,
+        distance=distance_mva(alpha, network),
+        specification=json.dumps(
+            {"base_mva": network.base_mva, **(specification or {})}, sort_keys=True
+        ),
+    )
 
 
 def distance_mva(alpha: Number | None, network: Network) -> Fraction | None:

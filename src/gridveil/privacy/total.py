@@ -5,7 +5,6 @@ most α/γ + 2 steps apart, and so are the two totals: all other loads stay as t
 of the product Laplace mechanism holds for the total as it does for a load.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +13,8 @@ from gridveil.arrays import IntArray
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.grid import from_grid, to_grid
-from gridveil.privacy.ledger import Ledger, Spending, network_id
-from gridveil.privacy.phase import distance_mva
+from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.phase import spending
 from gridveil.privacy.product_laplace import ProductLaplace
 
 
@@ -46,20 +45,8 @@ def privatise_total(
         rows[:1] = mechanism.release(total)
         return rows
 
-    rows = ledger.spend(
-        total_id(release_id),
-        Spending(
-            network=network_id(network),
-            label=network.name,
-            buses=network.load_buses,
-            epsilon=epsilon,
-            distance=distance_mva(alpha, network),
-            specification=json.dumps(
-                {"total of": release_id, "base_mva": network.base_mva, **mechanism.specification()},
-                sort_keys=True,
-            ),
-        ),
-        draw,
-    )
+    specification = {"total of": release_id, **mechanism.specification()}
+    asked = spending(network, epsilon, alpha, specification)
+    rows = ledger.spend(total_id(release_id), asked, draw)
     p, q = from_grid(rows[:1], mechanism.step)[0]
     return NoisyTotal(float(p), float(q), float(mechanism.calibration.epsilon))

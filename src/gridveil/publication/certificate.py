@@ -8,9 +8,10 @@ import hashlib
 import json
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.publication.folder import CERTIFICATE
 
 VERSION = 1
 
@@ -148,14 +149,10 @@ class Certificate(_Part):
 
 def read_certificate(data: bytes) -> Certificate:
     """Read a certificate, or say what is wrong with it."""
-    try:
+    with told_as_mistakes(CERTIFICATE):
         certificate = Certificate.model_validate_json(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise GridveilError(f"certificate.json: {place}: {first['msg']}") from None
     if certificate.to_bytes() != data:  # names that stand there twice, for example
-        raise GridveilError("certificate.json: not as it was written: something was added")
+        raise GridveilError(f"{CERTIFICATE}: not as it was written: something was added")
     return certificate
 
 

@@ -5,7 +5,6 @@ elsewhere, or they are computed from the raw loads and declared as not protected
 with part of the budget, which pays for a private total of all loads.
 """
 
-import csv
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,8 +13,9 @@ import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import Band
+from gridveil.fidelity.bands import limit_bands
 from gridveil.fidelity.central import nearest_loads
+from gridveil.files import read_rows
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
@@ -65,9 +65,7 @@ def bought_costs(network: Network, noisy: NoisyLoads, total: NoisyTotal) -> Publ
     """
     gap = np.array([total.p - noisy.p.sum(), total.q - noisy.q.sum()]) / len(noisy.p)
     loads = np.stack([noisy.p, noisy.q], axis=1) + gap
-    gens = network.generators
-    limits = [Band(((float(a), float(b)),)) for a, b in zip(gens.p_min, gens.p_max, strict=True)]
-    like, _, _ = nearest_loads(network, loads, limits, None)
+    like, _, _ = nearest_loads(network, loads, limit_bands(network.generators), None)
     if not like.status.solved:
         raise GridveilError(
             f"no working network was found near the private one: {like.status.value}"
@@ -91,29 +89,18 @@ def read_costs(path: Path, source: str, network: Network) -> PublicCosts:
         raise GridveilError("--costs-source: say where these costs were published")
     rows = (network.generators.row + 1).tolist()
     found: dict[int, float] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-            if missing:
-                raise GridveilError(
-                    f"{path}:1: no column {missing[0]}; it needs {', '.join(COLUMNS)}"
-                )
-            for line in reader:
-                place = f"{path}:{reader.line_num}"
-                try:
-                    generator, cost = int(line["generator"]), float(line["cost"])
-                except (TypeError, ValueError):
-                    raise GridveilError(f"{place}: two numbers are needed") from None
-                if generator not in rows:
-                    raise GridveilError(f"{place}: no generator {generator} in service")
-                if generator in found:
-                    raise GridveilError(f"{place}: generator {generator} stands there twice")
-                if not np.isfinite(cost):
-                    raise GridveilError(f"{place}: the cost must be a finite number")
-                found[generator] = cost
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise GridveilError(f"{path}: cannot be read: {error}") from error
+    for place, line in read_rows(path, COLUMNS):
+        try:
+            generator, cost = int(line["generator"]), float(line["cost"])
+        except (TypeError, ValueError):
+            raise GridveilError(f"{place}: two numbers are needed") from None
+        if generator not in rows:
+            raise GridveilError(f"{place}: no generator {generator} in service")
+        if generator in found:
+            raise GridveilError(f"{place}: generator {generator} stands there twice")
+        if not np.isfinite(cost):
+            raise GridveilError(f"{place}: the cost must be a finite number")
+        found[generator] = cost
     lacking = [row for row in rows if row not in found]
     if lacking:
         raise GridveilError(

@@ -1,4 +1,4 @@
-"""A folder that appears whole or not at all, and never over another one."""
+"""The folder of a release: it appears whole or not at all, and never over another one."""
 
 import os
 import shutil
@@ -8,6 +8,9 @@ from glob import escape
 from pathlib import Path
 
 from gridveil.errors import GridveilError
+
+NETWORK, LOADS, REPORT = "network.m", "loads.csv", "report.html"
+CERTIFICATE, SIGNATURE = "certificate.json", "certificate.sig"
 
 
 def refuse_existing(path: Path) -> None:

@@ -25,9 +25,9 @@ from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
 from gridveil.privacy.calibration import Number, exact
-from gridveil.privacy.ledger import Entry, Ledger, Spending, network_id
+from gridveil.privacy.ledger import Entry, Ledger
 from gridveil.privacy.mechanism import Mechanism
-from gridveil.privacy.phase import NoisyLoads, distance_mva, privatise
+from gridveil.privacy.phase import NoisyLoads, privatise, spending
 from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
 from gridveil.publication.certificate import (
     Certificate,
@@ -38,14 +38,19 @@ from gridveil.publication.certificate import (
     Violations,
 )
 from gridveil.publication.costs import Provenance, PublicCosts, bought_costs, derived_costs
-from gridveil.publication.folder import write_folder
+from gridveil.publication.folder import (
+    CERTIFICATE,
+    LOADS,
+    NETWORK,
+    REPORT,
+    SIGNATURE,
+    write_folder,
+)
 from gridveil.publication.published import PublishedCase, blank, publish
 from gridveil.publication.signing import sign
 from gridveil.report.page import report_page
 
-NETWORK, LOADS, REPORT = "network.m", "loads.csv", "report.html"
 LOADS_HEADER = ("bus", "p_mw", "q_mvar")
-CERTIFICATE, SIGNATURE = "certificate.json", "certificate.sig"
 _ROUNDING = 1e-6
 _PACKAGES = ("casadi", "numba", "numpy", "opendp", "scipy")
 
@@ -155,16 +160,7 @@ def _check_both(
     spent = exact(guarantee.epsilon, "epsilon") + exact(cost_budget, "cost budget")
     if exact(cost_budget, "cost budget") <= 0:
         raise GridveilError(f"cost budget: {cost_budget} must be above 0")
-    ledger.check(
-        Spending(
-            network_id(network),
-            network.name,
-            network.load_buses,
-            spent,
-            distance_mva(_distance(mechanism), network),
-            "",
-        )
-    )
+    ledger.check(spending(network, spent, _distance(mechanism)))
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,8 @@ from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
 from gridveil.privacy.guarantee import UNIT, Guarantee
 from gridveil.publication.certificate import Certificate, read_certificate
 from gridveil.publication.costs import read_costs
-from gridveil.publication.pipeline import (
-    CERTIFICATE,
-    LOADS,
-    LOADS_HEADER,
-    NETWORK,
-    REPORT,
-    SIGNATURE,
-    cost_gap,
-    invariants,
-    is_kept,
-)
+from gridveil.publication.folder import CERTIFICATE, LOADS, NETWORK, REPORT, SIGNATURE
+from gridveil.publication.pipeline import LOADS_HEADER, cost_gap, invariants, is_kept
 from gridveil.publication.published import PublishedCase, load_rows, read_published
 from gridveil.publication.signing import is_signed
 
