@@ -2,20 +2,15 @@
 
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.progress import Progress
 
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.privacy import audit as game
-from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 
 BROKEN = 1
-BOUNDS = PublicBounds(
-    np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "chosen for the audit, for loads of its own"
-)
 
 
 def audit(
@@ -34,9 +29,10 @@ def audit(
 
     Example: gridveil audit --mechanism polar-laplace --epsilon 1 --alpha 0.1 --trials 60000
     """
-    chosen = make_mechanism(mechanism, epsilon, alpha, calibration=calibration.value, bounds=BOUNDS)
-    sound = mechanism is MechanismName.PIECEWISE and calibration is Calibrations.SOUND
-    pairs = game.far_pairs(BOUNDS) if sound else game.near_pairs(float(exact(alpha, "alpha")))
+    chosen = make_mechanism(
+        mechanism, epsilon, alpha, calibration=calibration.value, bounds=game.audit_bounds()
+    )
+    pairs = game.audit_pairs(mechanism, calibration, float(exact(alpha, "alpha")))
     with Progress(console=error_console, transient=True) as progress:
         bar = progress.add_task("playing")
         result = game.audit(

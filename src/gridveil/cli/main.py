@@ -15,6 +15,7 @@ from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
 from gridveil.cli.output import error_console
 from gridveil.cli.release import release
+from gridveil.cli.reproduce import reproduce
 from gridveil.cli.simulate import simulate
 from gridveil.cli.solve import solve
 from gridveil.cli.sweep import results, sweep
@@ -36,6 +37,7 @@ app.command()(cases)
 app.command()(simulate)
 app.command()(sweep)
 app.command()(results)
+app.command()(reproduce)
 app.command()(audit)
 app.add_typer(budget, name="budget")
 

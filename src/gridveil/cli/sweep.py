@@ -1,7 +1,8 @@
 """`gridveil sweep` and `gridveil results`: studies over many draws, and what they came to."""
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -9,19 +10,28 @@ from rich.table import Table
 
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.errors import GridveilError
+from gridveil.files import write_atomically
+
+if TYPE_CHECKING:
+    from gridveil.experiments.sweep import Cluster
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study, a TOML file.")]
 FolderOption = Annotated[Path, typer.Option("-o", "--output", help="The folder of results.")]
+WorkersOption = Annotated[int, typer.Option(help="Processes; -1 is one per core.")]
+DaskOption = Annotated[str | None, typer.Option(help="Address of a Dask scheduler instead.")]
+TlsCaOption = Annotated[Path | None, typer.Option(help="Dask with TLS: the authority (PEM).")]
+TlsCertOption = Annotated[Path | None, typer.Option(help="Dask with TLS: certificate (PEM).")]
+TlsKeyOption = Annotated[Path | None, typer.Option(help="Dask with TLS: its key (PEM).")]
 
 
 def sweep(
     study: StudyArgument,
     output: FolderOption,
-    workers: Annotated[int, typer.Option(help="Processes; -1 is one per core.")] = -1,
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler instead.")] = None,
-    tls_ca: Annotated[Path | None, typer.Option(help="Dask with TLS: the authority (PEM).")] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="Dask with TLS: certificate (PEM).")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Dask with TLS: its key (PEM).")] = None,
+    workers: WorkersOption = -1,
+    dask: DaskOption = None,
+    tls_ca: TlsCaOption = None,
+    tls_cert: TlsCertOption = None,
+    tls_key: TlsKeyOption = None,
 ) -> None:
     """Run a study: every combination of its cases, mechanisms, α, β and methods, many draws each.
 
@@ -30,12 +40,9 @@ def sweep(
     Example: gridveil sweep study.toml -o results
     """
     from gridveil.experiments.study import read_study
-    from gridveil.experiments.sweep import Cluster
     from gridveil.experiments.sweep import sweep as run
 
-    if dask is None and (tls_ca or tls_cert or tls_key):
-        raise GridveilError("--tls-ca, --tls-cert, --tls-key: mean something with --dask only")
-    cluster = None if dask is None else Cluster(dask, tls_ca, tls_cert, tls_key)
+    cluster = cluster_of(dask, tls_ca, tls_cert, tls_key)
     columns = ("tasks", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=error_console) as bar:
         task = bar.add_task("")
@@ -49,10 +56,30 @@ def sweep(
     console.print(f"all results are in {output}; see: gridveil results {study} -o {output}")
 
 
+def cluster_of(
+    dask: str | None, ca: Path | None, certificate: Path | None, key: Path | None
+) -> "Cluster | None":
+    """Return the Dask cluster that options name, if any."""
+    from gridveil.experiments.sweep import Cluster
+
+    if dask is None and (ca or certificate or key):
+        raise GridveilError("--tls-ca, --tls-cert, --tls-key: mean something with --dask only")
+    return None if dask is None else Cluster(dask, ca, certificate, key)
+
+
+def needs_plots() -> None:
+    """Refuse to draw without the library for it."""
+    if find_spec("matplotlib") is None:
+        raise GridveilError("drawing needs Matplotlib; pip install 'gridveil[plots]'")
+
+
 def results(
     study: StudyArgument,
     output: FolderOption,
     csv: Annotated[Path | None, typer.Option(help="Also write every row to this file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the summary to this file, .png or .pdf.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """Summarise what a sweep has found so far, a line to each setting.
@@ -69,10 +96,23 @@ def results(
     if csv is not None:
         writer.write_csv(table, csv)
     lines = summarise(table)
+    if plot is not None:
+        _plot(lines, plot)
     if as_json:
         print_json(lines)
     else:
         _print(lines)
+
+
+def _plot(lines: list[dict[str, Any]], path: Path) -> None:
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in ("png", "pdf"):
+        raise GridveilError(f"--plot: {path} must end in .png or .pdf")
+    needs_plots()
+    from gridveil.experiments.drawing import draw_summary
+    from gridveil.experiments.plots import rendered
+
+    write_atomically(path, rendered(draw_summary(lines))[suffix])
 
 
 def _print(lines: list[dict[str, Any]]) -> None:

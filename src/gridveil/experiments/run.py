@@ -3,19 +3,22 @@
 Rows hold nothing that two runs could not agree on to the bit: no times, no dates.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from gridveil.admm.options import AgentOptions
+from gridveil.admm.policy import Policy
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.experiments.study import Task
+from gridveil.experiments.study import Task, contents_of
 from gridveil.fidelity.choices import Method
 from gridveil.fidelity.phase import restore, restore_many
 from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
-from gridveil.opf.acopf import solve_acopf
+from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.privacy.bounds import simulation_bounds
 from gridveil.privacy.choose import make_mechanism
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
@@ -24,7 +27,36 @@ Row = dict[str, Any]
 
 
 def run_task(task: Task) -> list[Row]:
-    """Run the draws of a task."""
+    """Run the draws of a task: a row for each β, way and draw, in this order."""
+    network, costs, draws = make_draws(task)
+    alone = [solve_acopf(network.with_loads(noisy.p, noisy.q)) for noisy in draws]
+    shared = task.model_dump(
+        mode="json",
+        include={"case", "mechanism", "calibration", "epsilon", "alpha", "max_iterations",
+                 "tolerance"},
+    )  # fmt: skip
+    return [
+        {
+            **shared,
+            "beta": beta,
+            "method": method.value,
+            "policy": None if policy is None else policy.value,
+            "seed": seed,
+            "cost": float(costs.sum()),
+            **_figures(network, noisy, noisy_opf, found, central),
+        }
+        for beta in task.betas
+        for method, policy, results, centrals in _restored(task, network, draws, costs, beta)
+        for seed, noisy, noisy_opf, found, central in zip(
+            task.seeds, draws, alone, results, centrals, strict=True
+        )
+    ]
+
+
+def make_draws(task: Task) -> tuple[Network, FloatArray, list[NoisyLoads]]:
+    """Return the network of a task, its costs O*, and its noisy loads."""
+    if contents_of(task.case) != task.contents:
+        raise GridveilError(f"{task.case}: not the same file here as where the study was started")
     network = load_case(task.case)
     original = solve_acopf(network)
     if not original.status.solved:
@@ -36,35 +68,43 @@ def run_task(task: Task) -> list[Row]:
         calibration=task.calibration.value,
         bounds=simulation_bounds(network),
     )
-    seeds = range(task.first_seed, task.first_seed + task.draws)
-    draws = [simulate_loads(network, mechanism, seed) for seed in seeds]
-    costs = original.generator_costs
-    central: list[Restored | None]
-    if task.method is Method.ADMM:
-        options = AgentOptions(
-            policy=task.policy, max_iterations=task.max_iterations, tolerance=task.tolerance
-        )
-        found = restore_many(network, draws, costs, task.beta, options, threads=1)
-        central = [restore(network, noisy, costs, task.beta) for noisy in draws]
-    else:
-        found = [restore(network, noisy, costs, task.beta, task.method) for noisy in draws]
-        central = [None] * len(draws)
-    settings = task.model_dump(mode="json", exclude={"first_seed", "draws"})
-    return [
-        {**settings, "seed": seed, "cost": original.cost, **_figures(network, noisy, one, other)}
-        for seed, noisy, one, other in zip(seeds, draws, found, central, strict=True)
-    ]
+    draws = [simulate_loads(network, mechanism, seed) for seed in task.seeds]
+    return network, original.generator_costs, draws
 
 
-def _figures(network: Network, noisy: NoisyLoads, found: Restored, central: Restored | None) -> Row:
+def _restored(
+    task: Task, network: Network, draws: Sequence[NoisyLoads], costs: FloatArray, beta: float
+) -> Iterator[tuple[Method, Policy | None, list[Restored], Sequence[Restored | None]]]:
+    """Restore the draws in every way; agents come with the central results beside theirs."""
+    nothing = [None] * len(draws)
+    central: list[Restored] = []
+    if task.methods != (Method.BILEVEL,):
+        central = [restore(network, noisy, costs, beta) for noisy in draws]
+    for method in task.methods:
+        if method is Method.ADMM:
+            for policy in task.policies:
+                options = AgentOptions(policy, task.max_iterations, task.tolerance)
+                found = restore_many(network, draws, costs, beta, options, threads=1)
+                yield method, policy, found, central
+        elif method is Method.CENTRAL:
+            yield method, None, central, nothing
+        else:
+            found = [restore(network, noisy, costs, beta, method) for noisy in draws]
+            yield method, None, found, nothing
+
+
+def _figures(
+    network: Network,
+    noisy: NoisyLoads,
+    noisy_opf: OPFResult,
+    found: Restored,
+    central: Restored | None,
+) -> Row:
     """Return the figures of one draw; distances in p.u., gaps relative to O*."""
-    alone = solve_acopf(network.with_loads(noisy.p, noisy.q))
     noise = np.stack([noisy.p, noisy.q], axis=1) - network.loads.values
     error = found.network.loads.values - network.loads.values
     run = found.agents
-    apart = None
-    if central is not None and central.status.solved:
-        apart = float(np.linalg.norm(found.network.loads.values - central.network.loads.values))
+    compared = central is not None and central.status.solved
     return {
         "status": found.status.name.lower(),
         "solved": found.status.solved,
@@ -75,13 +115,13 @@ def _figures(network: Network, noisy: NoisyLoads, found: Restored, central: Rest
         "cost_gap_dispatch": found.cost_gap_dispatch,
         "cost_gap_optimal": found.cost_gap_opf if found.opf.status.solved else None,
         "worst_generator_gap": found.worst_generator_gap,
-        "noisy_feasible": alone.status.solved,
-        "noisy_cost_gap": relative_gap(alone.cost, float(found.costs.sum()))
-        if alone.status.solved
+        "noisy_feasible": noisy_opf.status.solved,
+        "noisy_cost_gap": relative_gap(noisy_opf.cost, float(found.costs.sum()))
+        if noisy_opf.status.solved
         else None,
         "iterations": None if run is None else run.iterations,
         "primal": None if run is None else run.primal,
         "dual": None if run is None else run.dual,
-        "central_displacement": None if central is None else central.displacement,
-        "distance_to_central": apart,
+        "central_displacement": central.displacement if central and compared else None,
+        "distance_to_central": found.distance_to(central) if central and compared else None,
     }

@@ -1,11 +1,12 @@
 """What a study runs: plain data, from a TOML file or from Python.
 
-A study is the product of its lists; a task is one setting of one case with all its draws, small
-enough to lose and large enough to share the compiled code.
+A study is the product of its lists; a task is some draws of one case at one noise, restored in
+every way the study asks for: what all ways need, the noise and an AC-OPF of it, is then done once.
 """
 
 import hashlib
 import itertools
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from gridveil.admm.policy import Policy
 from gridveil.errors import told_as_mistakes
 from gridveil.fidelity.choices import Method
 from gridveil.files import read_toml
+from gridveil.network.library import find_case
 from gridveil.privacy.choose import Calibrations, MechanismName
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -26,16 +28,18 @@ class _Data(BaseModel):
 
 
 class Task(_Data):
-    """One setting of one case, for some draws."""
+    """Some draws of one case at one noise, restored in some ways."""
 
     case: str
+    contents: str
+    """A digest of the case's file: a name may come to mean another network."""
     mechanism: MechanismName
     calibration: Calibrations
     epsilon: float
     alpha: float
-    beta: float
-    method: Method
-    policy: Policy
+    betas: tuple[float, ...]
+    methods: tuple[Method, ...]
+    policies: tuple[Policy, ...]
     max_iterations: int
     tolerance: float
     first_seed: int
@@ -46,13 +50,19 @@ class Task(_Data):
         text = f"{code} {self.model_dump_json()}"
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
+    @property
+    def seeds(self) -> range:
+        """A seed to each draw."""
+        return range(self.first_seed, self.first_seed + self.draws)
+
 
 class Study(_Data):
     """Every combination of the lists, each with so many draws."""
 
     cases: Annotated[tuple[str, ...], Field(min_length=1)]
     mechanisms: tuple[MechanismName, ...] = (MechanismName.POLAR_LAPLACE,)
-    calibration: Calibrations = Calibrations.SOUND
+    calibrations: tuple[Calibrations, ...] = (Calibrations.SOUND,)
+    """Of the piecewise mechanism; others have one."""
     epsilons: tuple[_Positive, ...] = (1.0,)
     alphas: tuple[_Positive, ...] = (0.1,)
     betas: tuple[_Share, ...] = (0.01,)
@@ -67,27 +77,34 @@ class Study(_Data):
 
     def tasks(self) -> list[Task]:
         """Return the tasks, in a fixed order."""
-        settings = itertools.product(
-            self.cases, self.mechanisms, self.epsilons, self.alphas, self.betas, self.methods
-        )
+        settings = itertools.product(self.cases, self._mechanisms(), self.epsilons, self.alphas)
         return [
             Task(
                 case=case,
+                contents=_contents(case),
                 mechanism=mechanism,
-                calibration=self.calibration,
+                calibration=calibration,
                 epsilon=epsilon,
                 alpha=alpha,
-                beta=beta,
-                method=method,
-                policy=policy,
+                betas=self.betas,
+                methods=self.methods,
+                policies=self.policies if Method.ADMM in self.methods else (),
                 max_iterations=self.max_iterations,
                 tolerance=self.tolerance,
                 first_seed=first,
                 draws=min(self.draws_per_task, self.first_seed + self.draws - first),
             )
-            for case, mechanism, epsilon, alpha, beta, method in settings
-            for policy in (self.policies if method is Method.ADMM else self.policies[:1])
+            for case, (mechanism, calibration), epsilon, alpha in settings
             for first in range(self.first_seed, self.first_seed + self.draws, self.draws_per_task)
+        ]
+
+    def _mechanisms(self) -> list[tuple[MechanismName, Calibrations]]:
+        return [
+            (mechanism, calibration)
+            for mechanism in self.mechanisms
+            for calibration in (
+                self.calibrations if mechanism is MechanismName.PIECEWISE else (Calibrations.SOUND,)
+            )
         ]
 
 
@@ -96,3 +113,11 @@ def read_study(path: Path) -> Study:
     content = read_toml(path)
     with told_as_mistakes(path):
         return Study.model_validate(content)
+
+
+def contents_of(case: str) -> str:
+    """Return a digest of a case's file."""
+    return hashlib.sha256(find_case(case).read_bytes()).hexdigest()[:16]
+
+
+_contents = cache(contents_of)

@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
-_SETTING = ("case", "mechanism", "epsilon", "alpha", "beta", "method", "policy")
+SETTING = ("case", "mechanism", "calibration", "epsilon", "alpha", "beta", "method", "policy")
 
 
 def summarise(table: pa.Table) -> list[dict[str, Any]]:
     """Return a line for each setting, in the order they come: shares, means and worst cases."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in table.to_pylist():
-        groups.setdefault(tuple(row[name] for name in _SETTING), []).append(row)
+        groups.setdefault(tuple(row[name] for name in SETTING), []).append(row)
     return [
-        {**dict(zip(_SETTING, setting, strict=True)), **_line(rows)}
+        {**dict(zip(SETTING, setting, strict=True)), **_line(rows)}
         for setting, rows in groups.items()
     ]
 

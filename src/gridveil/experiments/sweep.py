@@ -5,6 +5,7 @@ through joblib a lost worker's task was waited for in vain); on one machine the 
 on from what was saved when it is started again.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,10 @@ from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row, run_task
 from gridveil.experiments.store import Store
 from gridveil.experiments.study import Study, Task
+
+_WORKERLESS_SECONDS = 60.0
+"""How long a cluster may be without any worker before it is given up."""
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,26 @@ def _on_cluster(tasks: list[Task], cluster: Cluster) -> Iterator[tuple[Task, lis
     except (OSError, ValueError, TypeError) as error:
         raise GridveilError(f"no Dask cluster at {cluster.address}: {error}") from error
     with client:
-        futures = [client.submit(_run, task, pure=False) for task in tasks]
-        for future in dask.as_completed(futures):
-            yield future.result()
+        waiting = dask.as_completed([client.submit(_run, task, pure=False) for task in tasks])
+        seen = time.monotonic()
+        while not waiting.is_empty():
+            for future in waiting.next_batch(block=False):
+                yield _result(future, dask)
+            if client.scheduler_info()["workers"]:
+                seen = time.monotonic()
+            elif time.monotonic() - seen > _WORKERLESS_SECONDS:
+                raise GridveilError(
+                    f"{cluster.address} has had no worker for {_WORKERLESS_SECONDS:.0f} seconds; "
+                    "what is done is saved, start the sweep again to go on"
+                )
+            time.sleep(_POLL_SECONDS)
+
+
+def _result(future: Any, dask: Any) -> tuple[Task, list[Row]]:
+    try:
+        task, rows = future.result()
+    except dask.scheduler.KilledWorker as error:
+        raise GridveilError(
+            f"a task was given up after it took several workers with it: {error}"
+        ) from error
+    return task, rows

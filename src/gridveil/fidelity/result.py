@@ -73,6 +73,10 @@ class Restored(ArrayRecord):
         """Cost of each generator in the dispatch found, in $/h."""
         return self.network.generators.costs(self.point.p)
 
+    def distance_to(self, other: "Restored") -> float:
+        """Return how far its loads are from those of another result for the same noise (L2)."""
+        return float(np.linalg.norm(self.network.loads.values - other.network.loads.values))
+
     @property
     def max_violation(self) -> float:
         """The largest violation of any constraint, in p.u. or radians."""

@@ -21,6 +21,7 @@ from scipy.special import betaincinv
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.choose import Calibrations, MechanismName
 from gridveil.privacy.grid import to_grid
 from gridveil.privacy.mechanism import AuditableMechanism
 
@@ -94,6 +95,18 @@ def far_pairs(bounds: PublicBounds) -> tuple[Pair, ...]:
     """Return pairs as far apart as public bounds allow, in p.u.; a zero load first."""
     low, high = ((float(side[0, 0]), float(side[0, 1])) for side in (bounds.lower, bounds.upper))
     return (((0.0, 0.0), high), (low, high), ((low[0], high[1]), (high[0], low[1])))
+
+
+def audit_bounds() -> PublicBounds:
+    """Return public bounds for loads of the audit's own, which no network has."""
+    low, high = np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]])
+    return PublicBounds(low, high, "chosen for the audit, for loads of its own")
+
+
+def audit_pairs(name: str, calibration: str, alpha: float) -> tuple[Pair, ...]:
+    """Return the pairs a mechanism promises to keep apart: near ones, or any within the bounds."""
+    sound = name == MechanismName.PIECEWISE and calibration == Calibrations.SOUND
+    return far_pairs(audit_bounds()) if sound else near_pairs(alpha)
 
 
 def audit(

@@ -1,0 +1,88 @@
+"""Single draws of a study, restored in every way, with all there is to know about them.
+
+Sweeps keep rows only; tables with times and figures of whole runs need the runs themselves.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gridveil.admm.options import AgentOptions
+from gridveil.admm.policy import Policy
+from gridveil.admm.result import AgentRun
+from gridveil.experiments.paper.exhibit import audited_epsilon
+from gridveil.experiments.run import Row, make_draws
+from gridveil.experiments.study import Study, Task
+from gridveil.fidelity.choices import Method
+from gridveil.fidelity.phase import restore
+from gridveil.fidelity.result import Restored
+from gridveil.network.network import Network
+from gridveil.privacy.phase import NoisyLoads
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One draw and what became of it."""
+
+    task: Task
+    beta: float
+    network: Network
+    noisy: NoisyLoads
+    central: Restored
+    bilevel: Restored
+    """What `gridveil release` would publish."""
+    agents: Mapping[Policy, Restored]
+
+    def row(self, policy: Policy) -> Row:
+        """Return the setting and the figures that the paper lacks."""
+        found, task = self.agents[policy], self.task
+        return {
+            "case": task.case,
+            "buses": len(self.network.buses),
+            "mechanism": task.mechanism.value,
+            "calibration": task.calibration.value,
+            "epsilon": task.epsilon,
+            "alpha": task.alpha,
+            "beta": self.beta,
+            "policy": policy.value,
+            "displacement": found.displacement,
+            "central_displacement": self.central.displacement,
+            "distance_to_central": found.distance_to(self.central),
+            "cost_gap_dispatch": found.cost_gap_dispatch,
+            "cost_gap_optimal": found.cost_gap_opf if found.opf.status.solved else None,
+            "cost_gap_optimal_bilevel": self.bilevel.cost_gap_opf
+            if self.bilevel.opf.status.solved
+            else None,
+            "audited_epsilon": audited_epsilon(
+                task.mechanism, task.calibration, task.epsilon, task.alpha
+            ),
+        }
+
+
+def draws(study: Study) -> Iterator[Draw]:
+    """Run the first draw of every setting, one after the other, so that times mean something."""
+    for task in study.tasks():
+        network, costs, (noisy, *_) = make_draws(task)
+        for beta in task.betas:
+            agents = {
+                policy: restore(
+                    network, noisy, costs, beta, Method.ADMM, agents=_options(task, policy)
+                )
+                for policy in task.policies
+            }
+            central, bilevel = (
+                restore(network, noisy, costs, beta, method)
+                for method in (Method.CENTRAL, Method.BILEVEL)
+            )
+            yield Draw(task, beta, network, noisy, central, bilevel, agents)
+
+
+def run_of(found: Restored) -> AgentRun:
+    """Return the run of a result that agents came to."""
+    assert found.agents is not None
+    return found.agents
+
+
+def _options(task: Task, policy: Policy) -> AgentOptions:
+    """Return the options of the agents; the paper's policy always does all its iterations."""
+    tolerance = 0.0 if policy is Policy.PAPER else task.tolerance
+    return AgentOptions(policy, task.max_iterations, tolerance)

@@ -1,0 +1,56 @@
+"""What a table or figure came to: rows, a drawing, and what is worth saying about them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from matplotlib.figure import Figure
+
+from gridveil.experiments.run import Row
+from gridveil.privacy.audit import audit, audit_bounds, audit_pairs
+from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
+
+_TRIALS = 60_000
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A table or figure, ready to be saved."""
+
+    rows: Sequence[Row]
+    """All alike; they become the CSV file."""
+    figure: Figure
+    findings: tuple[str, ...]
+    """What was measured, in words, beside what the paper says."""
+
+
+@cache
+def audited_epsilon(
+    mechanism: MechanismName, calibration: Calibrations, epsilon: float, alpha: float
+) -> float:
+    """Return the ε that an audit of the exact sampler finds, at least, with 99 % confidence."""
+    played = make_mechanism(
+        mechanism, epsilon, alpha, calibration=calibration.value, bounds=audit_bounds()
+    )
+    pairs = audit_pairs(mechanism, calibration, alpha)
+    return audit(played, epsilon, pairs, _TRIALS).epsilon_lower_bound
+
+
+def audit_finding(rows: Sequence[Row]) -> str:
+    """Say what the audits of the mechanisms behind some rows found."""
+    found = {
+        (row["mechanism"], row["calibration"], row["epsilon"], row["alpha"]): row["audited_epsilon"]
+        for row in rows
+    }
+    parts = [
+        f"{_named(mechanism, calibration)} at α = {alpha:g}: ε ≥ {bound:.2f} where {epsilon:g} is "
+        f"claimed{', broken' if bound > epsilon else ''}"
+        for (mechanism, calibration, epsilon, alpha), bound in found.items()
+    ]
+    return f"Audited (60,000 releases per pair, 99 % confidence): {'; '.join(parts)}."
+
+
+def _named(mechanism: str, calibration: str) -> str:
+    if mechanism != MechanismName.PIECEWISE:
+        return mechanism
+    return f"{mechanism} {'as printed' if calibration == 'paper' else 'calibrated soundly'}"

@@ -1,0 +1,65 @@
+"""Rows of a sweep, a line to each setting, with the columns the paper lacks."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridveil.experiments.paper.exhibit import audited_epsilon
+from gridveil.experiments.run import Row
+from gridveil.privacy.choose import Calibrations, MechanismName
+
+_SETTING = (
+    "case", "mechanism", "calibration", "epsilon", "alpha", "beta", "method", "policy",
+)  # fmt: skip
+_MEANS = (
+    "displacement",
+    "central_displacement",
+    "distance_to_central",
+    "cost_gap_dispatch",
+    "cost_gap_optimal",
+    "noise_l1",
+    "error_l1",
+)
+
+
+def summarised(rows: Iterable[Row]) -> list[Row]:
+    """Return a line to each setting: means over its draws, worst cases, and the audited ε."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in _SETTING), []).append(row)
+    return [
+        {**(setting := dict(zip(_SETTING, key, strict=True))), **_line(setting, some)}
+        for key, some in groups.items()
+    ]
+
+
+def ways(lines: Iterable[Row]) -> list[str]:
+    """Return the ways to restore that occur."""
+    return list(dict.fromkeys(line["way"] for line in lines))
+
+
+def mean(rows: Iterable[Row], name: str) -> float:
+    """Return the mean of what is there of a column."""
+    values = [row[name] for row in rows if row[name] is not None]
+    return float(np.mean(values)) if values else float("nan")
+
+
+def _line(setting: Row, rows: Sequence[Row]) -> Row:
+    worst = [abs(row["cost_gap_optimal"]) for row in rows if row["cost_gap_optimal"] is not None]
+    return {
+        "way": setting["method"] if setting["policy"] is None else f"policy {setting['policy']}",
+        "draws": len(rows),
+        **{name: mean(rows, name) for name in _MEANS},
+        "worst_cost_gap_dispatch": max(abs(row["cost_gap_dispatch"]) for row in rows),
+        "worst_cost_gap_optimal": max(worst, default=float("nan")),
+        "worst_violation": max(row["max_violation"] for row in rows),
+        "share_ac_feasible": len(worst) / len(rows),
+        "share_noisy_feasible": mean(rows, "noisy_feasible"),
+        "audited_epsilon": audited_epsilon(
+            MechanismName(setting["mechanism"]),
+            Calibrations(setting["calibration"]),
+            setting["epsilon"],
+            setting["alpha"],
+        ),
+    }
