@@ -38,7 +38,7 @@ def main() -> int:
         run = run_agents(layout, vector, network.generators.costs, options, threading.Event())
         memory = sum(array.nbytes for array in (*layout, *run.state, *vars(run.history).values()))
         history = run.history
-        p, q, point = agreed(layout, run.state)
+        p, q, point = agreed(layout, run.state, len(network.loads))
         broken = violations(network.with_loads(p, q), point).largest
         apart = np.stack([p, q], axis=1) - central.network.loads.values
         primal = ", ".join(f"{history.primal[k - 1]:.0e}" for k in MILESTONES if k <= len(history))

@@ -174,8 +174,8 @@ def test_options_can_be_sent_to_other_processes():
 def test_it_runs_where_nothing_can_be_cached(tmp_path, home):
     code = (
         "from gridveil.admm.agents import load_agent\n"
-        "from gridveil.admm.compiled import is_cached\n"
-        "print(load_agent(1.0, 2.0, 2.0), is_cached())"
+        "from gridveil.admm.compiled import ENGINE\n"
+        "print(load_agent(1.0, 2.0, 2.0), ENGINE.is_ready)"
     )
     environment = {**os.environ, "HOME": home, "XDG_CACHE_HOME": "", "NUMBA_CACHE_DIR": ""}
     ended = subprocess.run(

@@ -25,7 +25,7 @@ from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def cache_folder() -> Path | None:
+def cache_folder(name: str) -> Path | None:
     """Return where compiled code is kept, apart for every copy of us and CPU; None if nowhere.
 
     Numba trusts code only for the same path and time of the source, so these are part of the name.
@@ -37,11 +37,58 @@ def cache_folder() -> Path | None:
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
         home = Path(base) if base else Path.home() / ".cache"
-        folder = home / "gridveil" / "compiled" / digest.hexdigest()[:16]
+        folder = home / "gridveil" / "compiled" / f"{digest.hexdigest()[:16]}-{name}"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         return None
     return folder if os.access(folder, os.W_OK | os.X_OK) else None
+
+
+class CodeCache:
+    """The compiled code of one way to run the agents: complete and only read, or our own."""
+
+    def __init__(self, name: str) -> None:
+        """Find the cache of this name, or begin one in a folder of this process's own."""
+        self._shared = cache_folder(name)
+        self._is_read = self._shared is not None and (self._shared / "complete").exists()
+        self._folder = self._shared if self._is_read else _private_folder()
+        self._compiled_here = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether everything was compiled before, so that it starts at once."""
+        return self._compiled_here or self._is_read
+
+    def complete(self) -> None:
+        """Remember that everything was compiled, and give it to later processes, whole."""
+        if self.is_ready:
+            return
+        self._compiled_here = True
+        if self._shared is None or self._folder is None:
+            return
+        with suppress(OSError):
+            parent, name = self._shared.parent, self._shared.name
+            copy = Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
+            try:
+                shutil.copytree(self._folder, copy, dirs_exist_ok=True)
+                (copy / "complete").touch()
+                copy.rename(self._shared)  # fails where another process was faster
+            except OSError:
+                shutil.rmtree(copy, ignore_errors=True)
+
+    def compile(self, function: F, **options: bool) -> F:
+        """Compile a function at its first call, or take it from the cache."""
+        config: Any = numba.config
+        before, config.CACHE_DIR = config.CACHE_DIR, str(self._folder or "")
+        cached = self._folder is not None
+        try:
+            jit: Any = numba.njit(cache=cached, nogil=True, error_model="numpy", **options)  # type: ignore[call-overload]
+            result: F = jit(function)
+            if self._is_read:
+                cast(Any, result)._cache.save_overload = _keep_nothing
+        finally:
+            config.CACHE_DIR = before
+        return result
 
 
 def _private_folder() -> Path | None:
@@ -54,62 +101,31 @@ def _private_folder() -> Path | None:
     return folder
 
 
-_SHARED = cache_folder()
-_IS_SHARED = _SHARED is not None and (_SHARED / "complete").exists()
-_FOLDER = _SHARED if _IS_SHARED else _private_folder()
-"""A complete cache, only read, or one of our own."""
-_compiled_here = False
-
-
-def is_cached() -> bool:
-    """Whether this version was compiled before, so that it starts at once."""
-    return _compiled_here or _IS_SHARED
-
-
-def mark_cached() -> None:
-    """Remember that everything was compiled, and give it to later processes, whole."""
-    global _compiled_here
-    if _compiled_here or _IS_SHARED or _SHARED is None or _FOLDER is None:
-        _compiled_here = True
-        return
-    _compiled_here = True
-    with suppress(OSError):
-        copy = Path(tempfile.mkdtemp(dir=_SHARED.parent, prefix=f".{_SHARED.name}-"))
-        try:
-            shutil.copytree(_FOLDER, copy, dirs_exist_ok=True)
-            (copy / "complete").touch()
-            copy.rename(_SHARED)  # fails where another process was faster
-        except OSError:
-            shutil.rmtree(copy, ignore_errors=True)
-
-
-def compiled(function: F) -> F:
-    """Compile a function at its first call, or take it from the cache."""
-    return _compiled(function)
-
-
-def compiled_inner(function: F) -> F:
-    """Compile a function that only compiled code calls: without a way in from Python, faster."""
-    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
-def compiled_threaded(function: F) -> F:
-    """Compile a function that only compiled code calls, its `prange` loops on all threads."""
-    return _compiled(function, parallel=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
 def _keep_nothing(signature: object, code: object) -> None:
     """Take the place of Numba's way to add code to a cache, for one that is only read."""
 
 
-def _compiled(function: F, **options: bool) -> F:
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER or "")
-    try:
-        jit: Any = numba.njit(cache=_FOLDER is not None, nogil=True, error_model="numpy", **options)  # type: ignore[call-overload]
-        result: F = jit(function)
-        if _IS_SHARED:
-            cast(Any, result)._cache.save_overload = _keep_nothing
-    finally:
-        config.CACHE_DIR = before
-    return result
+ENGINE = CodeCache("engine")
+"""Whole runs in one process."""
+STEPS = CodeCache("steps")
+"""Single steps, for parties that run apart."""
+
+
+def compiled(function: F) -> F:
+    """Compile a function at its first call, or take it from the cache."""
+    return ENGINE.compile(function)
+
+
+def compiled_inner(function: F) -> F:
+    """Compile a function that only compiled code calls: without a way in from Python, faster."""
+    return ENGINE.compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def compiled_threaded(function: F) -> F:
+    """Compile a function that only compiled code calls, its `prange` loops on all threads."""
+    return ENGINE.compile(function, parallel=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def compiled_step(function: F) -> F:
+    """Compile a step of a party that runs apart."""
+    return STEPS.compile(function)

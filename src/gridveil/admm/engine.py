@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from gridveil.admm.compiled import is_cached, mark_cached
+from gridveil.admm.compiled import ENGINE
 from gridveil.admm.history import History, empty_history, joined
 from gridveil.admm.iteration import COLUMNS, HOLD, advance
 from gridveil.admm.layout import Layout
@@ -75,12 +75,12 @@ def run_agents(
 
 def compile_agents(layout: Layout, noisy: FloatArray, options: AgentOptions) -> None:
     """Compile what a run needs, or take it from the cache; say so if it takes a while."""
-    if not is_cached():
+    if not ENGINE.is_ready:
         options.say("compiling the agents, once for this version: about 15 seconds …")
     state = start_state(layout, noisy, options.policy)
     rows, outputs = np.empty((0, COLUMNS)), np.empty((0, layout.generators))
     advance(layout, noisy, state, False, options.tolerance, False, rows, outputs)
-    mark_cached()
+    ENGINE.complete()
 
 
 def _ending(

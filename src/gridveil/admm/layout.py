@@ -62,7 +62,12 @@ class Layout(NamedTuple):
 
     @property
     def groups(self) -> int:
-        """How many groups of penalties there are."""
+        """How many groups of penalties there are: the last three are for a party's visitors."""
+        return self.visitors + 3
+
+    @property
+    def visitors(self) -> int:
+        """The first group of others' components at a party's buses: loads, generators, lines."""
         return 2 + 4 * len(self.rate)
 
     @property

@@ -19,7 +19,7 @@ the primal residual exceeds 1e-3.
 
 import math
 
-from gridveil.admm.compiled import compiled_inner
+from gridveil.admm.compiled import compiled, compiled_inner
 from gridveil.admm.layout import Layout
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
@@ -49,20 +49,68 @@ BOOSTING_ABOVE = 1e-3
 @compiled_inner
 def balance(layout: Layout, state: State, before: FloatArray, primal: float) -> bool:
     """Take note of an iteration; at the end of a window balance. Return if it was the end."""
-    _follow(layout, state, before)
+    measure(layout, state, before)
+    add_ways(state)
     state.residuals[0] += primal
     if state.iteration[0] % WINDOW != 0:
         return False
-    now, last = state.residuals[0], state.residuals[1]
-    stagnates = now > _STAGNATION * last and state.iteration[0] > _SETTLING
-    _measure_net_ways(layout, state)
+    measure_net(layout, state)
+    stagnates, may_fall = close_window(state)
+    decide(state, stagnates, may_fall)
+    apply(layout, state)
+    return True
+
+
+@compiled_inner
+def measure(layout: Layout, state: State, before: FloatArray) -> None:
+    """Put the squares of this iteration's gaps and steps, group by group, into rows 2 and 3."""
+    ways = state.ways
     for group in range(len(state.turns)):
-        gap_way, z_way, net = state.ways[0, group], state.ways[1, group], state.ways[2, group]
+        ways[2, group] = ways[3, group] = 0.0
+    for i in range(len(state.x)):
+        group, rho = layout.group[i], state.rho[i]
+        ways[2, group] += rho * (state.x[i] - state.z[i]) ** 2
+        ways[3, group] += rho * (state.z[i] - before[i]) ** 2
+
+
+@compiled_inner
+def add_ways(state: State) -> None:
+    """Add the gaps and steps that were measured to the ways of every group."""
+    for group in range(len(state.turns)):
+        state.ways[0, group] += math.sqrt(state.ways[2, group])
+        state.ways[1, group] += math.sqrt(state.ways[3, group])
+
+
+@compiled_inner
+def measure_net(layout: Layout, state: State) -> None:
+    """Put into row 2 the square of how far each group's z is from where the window began."""
+    net = state.ways[2]
+    for group in range(len(net)):
+        net[group] = 0.0
+    for i in range(len(state.z)):
+        net[layout.group[i]] += state.rho[i] * (state.z[i] - state.window_z[i]) ** 2
+
+
+@compiled_inner
+def close_window(state: State) -> tuple[bool, bool]:
+    """End a window: return whether the residual stagnates, and whether penalties may fall."""
+    now, last = state.residuals[0], state.residuals[1]
+    state.residuals[1], state.residuals[0] = now, 0.0
+    stagnates = bool(now > _STAGNATION * last and state.iteration[0] > _SETTLING)
+    return stagnates, bool(now <= _GROWTH * last)
+
+
+@compiled_inner
+def decide(state: State, stagnates: bool, may_fall: bool) -> None:
+    """Put into row 4 by what each group's penalty changes, and forget the ways."""
+    for group in range(len(state.turns)):
+        gap_way, z_way = state.ways[0, group], state.ways[1, group]
+        net = math.sqrt(state.ways[2, group])
         threshold = _IMBALANCE * (1.0 + _CAUTION * state.turns[group])
         factor = 1.0
         if (stagnates and net < _TO_AND_FRO * z_way) or gap_way > threshold * z_way:
             factor = _FACTOR
-        elif z_way > threshold * gap_way and now <= _GROWTH * last:
+        elif z_way > threshold * gap_way and may_fall:
             factor = 1.0 / _FACTOR
         raised = state.raised[group] * factor
         if raised > _LARGEST_CHANGE or raised < 1.0 / _LARGEST_CHANGE:
@@ -74,52 +122,33 @@ def balance(layout: Layout, state: State, before: FloatArray, primal: float) -> 
         state.raised[group] *= factor
         state.ways[0, group] = state.ways[1, group] = 0.0
         state.ways[4, group] = factor
+
+
+@compiled_inner
+def apply(layout: Layout, state: State) -> None:
+    """Change the penalties as was decided, and begin a new window."""
     for i in range(len(state.rho)):
         state.rho[i] *= state.ways[4, layout.group[i]]
         state.window_z[i] = state.z[i]
-    state.residuals[1], state.residuals[0] = now, 0.0
-    return True
 
 
-@compiled_inner
-def _follow(layout: Layout, state: State, before: FloatArray) -> None:
-    """Add this iteration's gaps and steps to the ways of every group."""
-    ways = state.ways
-    for group in range(len(state.turns)):
-        ways[2, group] = ways[3, group] = 0.0
-    for i in range(len(state.x)):
-        group, rho = layout.group[i], state.rho[i]
-        ways[2, group] += rho * (state.x[i] - state.z[i]) ** 2
-        ways[3, group] += rho * (state.z[i] - before[i]) ** 2
-    for group in range(len(state.turns)):
-        ways[0, group] += math.sqrt(ways[2, group])
-        ways[1, group] += math.sqrt(ways[3, group])
-
-
-@compiled_inner
-def _measure_net_ways(layout: Layout, state: State) -> None:
-    """Put into row 2 of the ways how far each group's z is from where the window began."""
-    net = state.ways[2]
-    for group in range(len(net)):
-        net[group] = 0.0
-    for i in range(len(state.z)):
-        net[layout.group[i]] += state.rho[i] * (state.z[i] - state.window_z[i]) ** 2
-    for group in range(len(net)):
-        net[group] = math.sqrt(net[group])
-
-
-@compiled_inner
-def follow_the_paper(state: State, primal: float, dual: float) -> bool:
-    """Change the one penalty by the paper's rule; return if it changed."""
-    rho = state.rho[0]
-    if state.iteration[0] >= BOOSTING_FROM:
+@compiled
+def paper_penalty(rho: float, iteration: float, primal: float, dual: float) -> float:
+    """Return the one penalty after an iteration, by the paper's rule."""
+    if iteration >= BOOSTING_FROM:
         if primal > BOOSTING_ABOVE:
             rho *= PAPER_CHANGE
     elif primal > PAPER_IMBALANCE * dual:
         rho *= PAPER_CHANGE
     elif dual > PAPER_IMBALANCE * primal:
         rho /= PAPER_CHANGE
-    rho = min(max(rho, PAPER_LOWEST), PAPER_HIGHEST)
+    return min(max(rho, PAPER_LOWEST), PAPER_HIGHEST)
+
+
+@compiled_inner
+def follow_the_paper(state: State, primal: float, dual: float) -> bool:
+    """Change the one penalty by the paper's rule; return if it changed."""
+    rho = paper_penalty(state.rho[0], state.iteration[0], primal, dual)
     changed = bool(rho != state.rho[0])
     for i in range(len(state.rho)):
         state.rho[i] = rho

@@ -12,14 +12,14 @@ _FAST_POWER = 0.5
 """First penalty of every power, a quarter of the curvature of the loads' objective."""
 _FAST_VOLTAGE = 1.5
 """First penalty of every voltage, relative to the line's |y|: what turns voltages into flows."""
-_PAPER = 5.0
+PAPER_START = 5.0
 """The one penalty of the paper's rule starts at its lower bound."""
 
 
 def first_penalties(layout: Layout, policy: Policy) -> FloatArray:
     """Return the first penalty of every shared quantity."""
     if policy is Policy.PAPER:
-        return np.full(layout.size, _PAPER)
+        return np.full(layout.size, PAPER_START)
     rho = np.full(layout.size, _FAST_POWER)
     admittance = np.hypot(layout.cosine[0], layout.sine[0])
     layout.lines(rho)[VOLTAGES + ANGLES, :] = _FAST_VOLTAGE * admittance
@@ -27,14 +27,22 @@ def first_penalties(layout: Layout, policy: Policy) -> FloatArray:
 
 
 def start_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
-    """Start from a flat network: voltages of 1, generators mid-band, loads as they came.
+    """Start from a flat network, as the buses see it.
 
     `noisy` holds p and then q of every load.
     """
+    state = flat_state(layout, noisy, policy)
+    bus_round(layout, state)
+    state.window_z[:] = state.z
+    return state
+
+
+def flat_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
+    """Return what agents begin with: voltages of 1, generators mid-band, loads as they came."""
     size, groups = layout.size, layout.groups
     x = np.zeros(size)
     x[: len(noisy)] = noisy
-    gens = x[len(noisy) : layout.first_line].reshape(2, layout.generators)
+    gens = x[len(noisy) :][: 2 * layout.generators].reshape(2, layout.generators)
     first, last = layout.interval_start[:-1], layout.interval_start[1:] - 1
     low, high = layout.interval_low[first], layout.interval_high[last]
     bounded = np.isfinite(low) & np.isfinite(high)
@@ -49,7 +57,7 @@ def start_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
     lines[:4] = layout.square * np.stack([v_f, v_f, v_t, v_t]) ** 2 + v_f * v_t * wave
     lines[VOLTAGES, :] = v_f**2, v_t**2
     lines[ANGLES, :] = 0.0
-    state = State(
+    return State(
         x=x,
         z=x.copy(),
         dual=np.zeros(size),
@@ -63,6 +71,3 @@ def start_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
         residuals=np.array([0.0, np.inf]),
         iteration=np.zeros(2),
     )
-    bus_round(layout, state)
-    state.window_z[:] = state.z
-    return state

@@ -18,7 +18,7 @@ from gridveil.privacy.ledger import (
     default_path,
     network_id,
 )
-from gridveil.privacy.phase import spending
+from gridveil.privacy.phase import owner_of, spending
 
 REFUSED = 1
 
@@ -103,7 +103,7 @@ def explain(
     network = load_case(case)
     try:
         with existing_ledger(ledger or default_path()) as opened:
-            charge = opened.check(spending(network, epsilon, alpha))
+            charge = opened.check(spending(owner_of(network), epsilon, alpha))
     except BudgetExceededError as error:
         console.print(f"refused: {error}", soft_wrap=True)
         raise typer.Exit(REFUSED) from None

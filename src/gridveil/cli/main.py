@@ -13,6 +13,15 @@ import gridveil
 from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
+from gridveil.cli.federation import (
+    assemble,
+    certs,
+    coordinator,
+    federate,
+    partition,
+    party,
+    split,
+)
 from gridveil.cli.output import error_console
 from gridveil.cli.release import release
 from gridveil.cli.reproduce import reproduce
@@ -40,6 +49,13 @@ app.command()(results)
 app.command()(reproduce)
 app.command()(audit)
 app.add_typer(budget, name="budget")
+app.command()(federate)
+app.command()(partition)
+app.command()(split)
+app.add_typer(certs, name="certs")
+app.command()(party)
+app.command()(coordinator)
+app.command()(assemble)
 
 
 def _version(wanted: bool) -> None:

@@ -27,7 +27,7 @@ from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.clamp import Clamped
 from gridveil.privacy.ledger import Ledger, default_path, network_id
 from gridveil.privacy.mechanism import Mechanism
-from gridveil.privacy.phase import spending
+from gridveil.privacy.phase import owner_of, spending
 
 if TYPE_CHECKING:
     from gridveil.publication.certificate import Certificate
@@ -216,6 +216,7 @@ def release(
         )
         result.save(output)
         if private_report:
+            assert result.noisy is not None
             page = private_page(network, result.noisy, result.published.network)
             write_folder(_private_folder(output), {"report.html": page}, private=True)
     if as_json:
@@ -303,7 +304,7 @@ def _plan(network: Network, mechanism: Mechanism, epsilon: Fraction, path: Path)
     """Return what a release would spend and how much noise that is, from public numbers alone."""
     guarantee = replace(mechanism.guarantee(), epsilon=float(epsilon))
     with existing_ledger(path) as opened:
-        charge = opened.check(spending(network, guarantee.epsilon, guarantee.distance))
+        charge = opened.check(spending(owner_of(network), guarantee.epsilon, guarantee.distance))
     count = len(network.loads)
     at_zero = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
     noise = np.zeros((0, 2))

@@ -91,10 +91,12 @@ def consensus(layout: Layout, state: State) -> tuple[FloatArray, FloatArray]:
     return np.sqrt(np.maximum(w, 0.0)), theta
 
 
-def agreed(layout: Layout, state: State) -> tuple[FloatArray, FloatArray, OperatingPoint]:
+def agreed(
+    layout: Layout, state: State, loads: int
+) -> tuple[FloatArray, FloatArray, OperatingPoint]:
     """Return what the agents came to: their loads p and q and outputs, and the buses' voltages."""
-    p, q = state.x[: 2 * layout.loads].reshape(2, -1)
-    outputs = state.x[2 * layout.loads : layout.first_line].reshape(2, -1)
+    p, q = state.x[: 2 * loads].reshape(2, -1)
+    outputs = state.x[2 * loads :][: 2 * layout.generators].reshape(2, -1)
     return p, q, OperatingPoint(*consensus(layout, state), *outputs)
 
 
@@ -107,7 +109,7 @@ def _found(
     options: AgentOptions,
 ) -> Found:
     """Return what the agents came to, polished if wanted: P_RBL once more, started from there."""
-    p, q, point = agreed(layout, run.state)
+    p, q, point = agreed(layout, run.state, len(network.loads))
     status = _believed(network.with_loads(p, q), point, run.status, options.tolerance)
     if not options.polish or run.status in (Status.STOPPED, Status.FAILED):
         return Found(status, p, q, point, bands, 0, run.iterations, agents=run)

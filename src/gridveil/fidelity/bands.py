@@ -53,14 +53,20 @@ def limit_bands(generators: Generators) -> tuple[Band, ...]:
 
 
 def cost_bands(
-    network: Network, costs: FloatArray, beta: float, raised: float = 0.0
+    network: Network,
+    costs: FloatArray,
+    beta: float,
+    raised: float = 0.0,
+    scale: float | None = None,
 ) -> tuple[Band, ...]:
     """Return the band of every generator, or refuse by name those that have none.
 
-    `raised` moves the lower ends of the bands up by so much, relative to |O*_g|.
+    `raised` moves the lower ends of the bands up by so much, relative to |O*_g|. `scale` is Σ|O*|
+    of the whole network, where this is a part of one.
     """
     gens = network.generators
-    rounding = _ROUNDING * np.abs(costs) + _FLOOR * np.abs(costs).sum() + _NOTHING
+    total = float(np.abs(costs).sum()) if scale is None else scale
+    rounding = _ROUNDING * np.abs(costs) + _FLOOR * total + _NOTHING
     lowest = costs - (beta - raised) * np.abs(costs) - rounding
     highest = costs + beta * np.abs(costs) + rounding
     found = [

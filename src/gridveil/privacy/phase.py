@@ -1,7 +1,7 @@
 """The privacy phase of a network: every load becomes a private one, or a marked simulated one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -59,46 +59,84 @@ def privatise(
     nothing. A mechanism with a caution is refused unless `accept_unsound`. `about` is what else the
     id stands for: asked for again with something else, it is refused.
     """
+    loads = _true_loads(network)
+    return privatise_loads(
+        owner_of(network),
+        loads,
+        mechanism,
+        ledger,
+        release_id,
+        accept_unsound=accept_unsound,
+        about=about,
+    )
+
+
+@dataclass(frozen=True)
+class LoadOwner:
+    """Whose loads are charged: those of a network, or of one party's part of it. All public."""
+
+    network: str
+    """The identity of the whole network."""
+    label: str
+    base_mva: float
+    buses: Sequence[int]
+
+
+def owner_of(network: Network) -> LoadOwner:
+    """Return the owner of all loads of a network."""
+    return LoadOwner(network_id(network), network.name, network.base_mva, network.load_buses)
+
+
+def privatise_loads(
+    owner: LoadOwner,
+    loads: FloatArray,
+    mechanism: Mechanism,
+    ledger: Ledger,
+    release_id: str,
+    *,
+    accept_unsound: bool = False,
+    about: Mapping[str, str] | None = None,
+) -> NoisyLoads:
+    """Draw the private values of some loads, of shape (loads, 2); otherwise as `privatise`."""
     guarantee = mechanism.guarantee()
     if guarantee.caution and not accept_unsound:
         raise GridveilError(
             f"{guarantee.caution} It is refused for a release; ask for calibration 'sound', or "
             "accept the unsound one explicitly"
         )
-    loads = _true_loads(network)
 
     def draw() -> IntArray:
         return mechanism.release(to_grid(loads, mechanism.step))
 
     specification = {**mechanism.specification(), **(about or {})}
-    asked = spending(network, guarantee.epsilon, guarantee.distance, specification)
+    asked = spending(owner, guarantee.epsilon, guarantee.distance, specification)
     steps = ledger.spend(release_id, asked, draw)
     p, q = from_grid(steps, mechanism.step).T
     return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
 
 
 def spending(
-    network: Network,
+    owner: LoadOwner,
     epsilon: Number,
     alpha: Number | None,
     specification: Mapping[str, str] | None = None,
 ) -> Spending:
-    """Return what ε at distance α (in p.u.) asks of the budget of every load of a network."""
+    """Return what ε at distance α (in p.u.) asks of the budget of every load of an owner."""
     return Spending(
-        network=network_id(network),
-        label=network.name,
-        buses=network.load_buses,
+        network=owner.network,
+        label=owner.label,
+        buses=owner.buses,
         epsilon=epsilon,
-        distance=distance_mva(alpha, network),
+        distance=_distance_mva(alpha, owner.base_mva),
         specification=json.dumps(
-            {"base_mva": network.base_mva, **(specification or {})}, sort_keys=True
+            {"base_mva": owner.base_mva, **(specification or {})}, sort_keys=True
         ),
     )
 
 
-def distance_mva(alpha: Number | None, network: Network) -> Fraction | None:
+def _distance_mva(alpha: Number | None, base_mva: float) -> Fraction | None:
     """Return α in MVA, in which budgets are kept: the base of a file is only a convention."""
-    return None if alpha is None else exact(alpha, "alpha") * exact(network.base_mva, "base")
+    return None if alpha is None else exact(alpha, "alpha") * exact(base_mva, "base")
 
 
 def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLoads:

@@ -14,7 +14,7 @@ from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.grid import from_grid, to_grid
 from gridveil.privacy.ledger import Ledger
-from gridveil.privacy.phase import spending
+from gridveil.privacy.phase import owner_of, spending
 from gridveil.privacy.product_laplace import ProductLaplace
 
 
@@ -46,7 +46,7 @@ def privatise_total(
         return rows
 
     specification = {"total of": release_id, **mechanism.specification()}
-    asked = spending(network, epsilon, alpha, specification)
+    asked = spending(owner_of(network), epsilon, alpha, specification)
     rows = ledger.spend(total_id(release_id), asked, draw)
     p, q = from_grid(rows[:1], mechanism.step)[0]
     return NoisyTotal(float(p), float(q), float(mechanism.calibration.epsilon))

@@ -5,6 +5,7 @@ elsewhere, or they are computed from the raw loads and declared as not protected
 with part of the budget, which pays for a private total of all loads.
 """
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,7 @@ from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
 
+DERIVED_SOURCE = "computed from the raw loads by AC-OPF; not protected by the noise"
 COLUMNS = ("generator", "cost")
 
 
@@ -41,6 +43,13 @@ class PublicCosts(ArrayRecord):
     source: str
     """In words."""
 
+    def derived_digest(self) -> str:
+        """Return what tells costs from raw loads apart, to six digits; nothing of public ones."""
+        if self.provenance is not Provenance.DERIVED:
+            return ""
+        rounded = ",".join(f"{value:.6e}" for value in self.values)
+        return hashlib.sha256(rounded.encode()).hexdigest()
+
 
 def derived_costs(network: Network) -> PublicCosts:
     """Return the costs of the network's own AC-OPF: a function of the raw loads, not protected."""
@@ -50,11 +59,7 @@ def derived_costs(network: Network) -> PublicCosts:
             f"{network.name} itself has no AC-OPF solution, so there are no costs to keep; "
             "'gridveil solve' tells its owner why"
         )
-    return PublicCosts(
-        result.generator_costs,
-        Provenance.DERIVED,
-        "computed from the raw loads by AC-OPF; not protected by the noise",
-    )
+    return PublicCosts(result.generator_costs, Provenance.DERIVED, DERIVED_SOURCE)
 
 
 def bought_costs(network: Network, noisy: NoisyLoads, total: NoisyTotal) -> PublicCosts:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from gridveil.admm.history import History
 from gridveil.admm.options import AgentOptions
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method, chosen
@@ -25,9 +26,10 @@ from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
 from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry, Ledger
 from gridveil.privacy.mechanism import Mechanism
-from gridveil.privacy.phase import NoisyLoads, privatise, spending
+from gridveil.privacy.phase import NoisyLoads, Origin, owner_of, privatise, spending
 from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
 from gridveil.publication.certificate import (
     Certificate,
@@ -61,7 +63,8 @@ class Release:
 
     certificate: Certificate
     files: Mapping[str, bytes] = field(repr=False)
-    noisy: NoisyLoads = field(repr=False)
+    noisy: NoisyLoads | None = field(repr=False)
+    """None where parties drew it, each for itself."""
     published: PublishedCase = field(repr=False)
     restored: Restored = field(repr=False)
     opf: OPFResult = field(repr=False)
@@ -128,8 +131,14 @@ def release(
         public = bought_costs(forgetful, noisy, total)
     assert public is not None
     bounds = mechanism.specification().get("bounds", "")
-    task = _Task(release_id, noisy, total, entry, public, float(beta), method, band, bounds)
-    return _publish(forgetful, task, agents, key, tell)
+    basis = Basis(
+        release_id, noisy.guarantee, noisy.origin, total, entry, public, float(beta), band, bounds
+    )
+    tell("fidelity phase")
+    restored = restore(forgetful, noisy, public.values, float(beta), method, band, agents)
+    history = None if restored.agents is None else restored.agents.history
+    made = certified(forgetful, basis, restored, history, key, tell)
+    return replace(made, noisy=noisy)
 
 
 def _about(costs: PublicCosts | None) -> dict[str, str]:
@@ -137,10 +146,8 @@ def _about(costs: PublicCosts | None) -> dict[str, str]:
 
     Without this, changed loads under an old id would give away new costs, again and again.
     """
-    if costs is None or costs.provenance is not Provenance.DERIVED:
-        return {}
-    rounded = ",".join(f"{value:.6e}" for value in costs.values)
-    return {"costs_derived": hashlib.sha256(rounded.encode()).hexdigest()}
+    digest = "" if costs is None else costs.derived_digest()
+    return {"costs_derived": digest} if digest else {}
 
 
 def _distance(mechanism: Mechanism) -> float:
@@ -160,46 +167,48 @@ def _check_both(
     spent = exact(guarantee.epsilon, "epsilon") + exact(cost_budget, "cost budget")
     if exact(cost_budget, "cost budget") <= 0:
         raise GridveilError(f"cost budget: {cost_budget} must be above 0")
-    ledger.check(spending(network, spent, _distance(mechanism)))
+    ledger.check(spending(owner_of(network), spent, _distance(mechanism)))
 
 
 @dataclass(frozen=True)
-class _Task:
+class Basis:
     """What a release is made from, once the noise is drawn."""
 
     release_id: str
-    noisy: NoisyLoads
+    guarantee: Guarantee
+    origin: Origin
     total: NoisyTotal | None
     entry: Entry
     costs: PublicCosts
     beta: float
-    method: Method
     band: BandKind
     bounds: str
     """Where public bounds were published, if there are any."""
 
 
-def _publish(
+def certified(
     network: Network,
-    task: _Task,
-    agents: AgentOptions | None,
-    key: Ed25519PrivateKey | None,
-    tell: Callable[[str], None],
+    basis: Basis,
+    restored: Restored,
+    history: History | None,
+    key: Ed25519PrivateKey | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Release:
-    """Make everything of a release but its noise, from a network without loads."""
-    tell("fidelity phase")
-    costs = task.costs
-    restored = restore(network, task.noisy, costs.values, task.beta, task.method, task.band, agents)
+    """Certify what the fidelity phase came to, as a release of a network without loads.
+
+    `history` is that of the agents, if they solved it.
+    """
+    costs = basis.costs
     if not restored.status.solved:
         raise GridveilError(
             f"the fidelity phase failed: {restored.status.value}. The private loads are kept "
-            f"under release id {task.release_id!r}: try again with another beta or method, at no "
+            f"under release id {basis.release_id!r}: try again with another beta or method, at no "
             "further cost"
         )
     tell("verification")
     p, q = restored.network.loads.values.T
     published = publish(network, p, q, restored.point)
-    again = f"; the private loads are kept under release id {task.release_id!r}"
+    again = f"; the private loads are kept under release id {basis.release_id!r}"
     broken = violations(published.network, published.point).largest
     if broken > FEASIBILITY_TOLERANCE:
         raise GridveilError(
@@ -209,9 +218,9 @@ def _publish(
     opf = solve_acopf(published.network)
     if not opf.status.solved:
         raise GridveilError(f"the network found has no AC-OPF: {opf.status.value}{again}")
-    fidelity = _fidelity(published, opf, task, restored)
+    fidelity = _fidelity(published, opf, basis, restored)
     if not is_kept(fidelity):
-        raise GridveilError(f"the network found does not keep beta = {task.beta:g}{again}")
+        raise GridveilError(f"the network found does not keep beta = {basis.beta:g}{again}")
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
         LOADS: loads_csv(published),
@@ -219,12 +228,12 @@ def _publish(
     certificate = Certificate(
         format="gridveil-certificate",
         version=1,
-        release_id=task.release_id,
+        release_id=basis.release_id,
         network=network.name,
         base_mva=network.base_mva,
-        drawn_at=task.entry.drawn_at,
+        drawn_at=basis.entry.drawn_at,
         software=_software(),
-        protection=_protection(task, network),
+        protection=_protection(basis, network),
         invariants=invariants(costs.provenance, costs.source),
         costs=Costs(
             provenance=costs.provenance.value,
@@ -237,14 +246,13 @@ def _publish(
         files={},
     )
     tell("report")
-    history = None if restored.agents is None else restored.agents.history
     files[REPORT] = report_page(certificate, published, history)
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     certificate = certificate.model_copy(update={"files": digests}).sealed()
     files[CERTIFICATE] = certificate.to_bytes()
     if key is not None:
         files[SIGNATURE] = sign(key, files[CERTIFICATE])
-    return Release(certificate, files, task.noisy, published, restored, opf)
+    return Release(certificate, files, None, published, restored, opf)
 
 
 def loads_csv(published: PublishedCase) -> bytes:
@@ -259,12 +267,12 @@ def loads_csv(published: PublishedCase) -> bytes:
     return buffer.getvalue().encode()
 
 
-def _protection(task: _Task, network: Network) -> Protection:
-    noisy, entry, base = task.noisy, task.entry, network.base_mva
-    for_costs = 0.0 if task.total is None else task.total.epsilon
-    total = exact(noisy.guarantee.epsilon, "epsilon") + exact(for_costs, "cost budget")
-    promise = replace(noisy.guarantee, epsilon=float(total))
-    bought = task.costs.provenance is Provenance.BOUGHT
+def _protection(basis: Basis, network: Network) -> Protection:
+    entry, base = basis.entry, network.base_mva
+    for_costs = 0.0 if basis.total is None else basis.total.epsilon
+    total = exact(basis.guarantee.epsilon, "epsilon") + exact(for_costs, "cost budget")
+    promise = replace(basis.guarantee, epsilon=float(total))
+    bought = basis.costs.provenance is Provenance.BOUGHT
     figures = {
         "promise": promise.sentence(base),
         "unit": promise.unit,
@@ -280,9 +288,9 @@ def _protection(task: _Task, network: Network) -> Protection:
         "caution": promise.caution,
         "cumulative_epsilon": float(entry.cumulative),
         "cumulative_distance_mva": None if entry.distance is None else float(entry.distance),
-        "entropy": noisy.origin.value,
+        "entropy": basis.origin.value,
         "loads": len(network.loads),
-        "bounds": task.bounds,
+        "bounds": basis.bounds,
         "not_covered": [
             text.replace(", the costs O*", "") if bought else text for text in promise.not_covered
         ],
@@ -311,18 +319,18 @@ def invariants(provenance: str, source: str) -> list[Invariant]:
 def _fidelity(
     published: PublishedCase,
     opf: OPFResult,
-    task: _Task,
+    basis: Basis,
     restored: Restored,
 ) -> Fidelity:
-    costs = task.costs
+    costs = basis.costs
     broken = violations(published.network, published.point)
     dispatch = published.network.generators.costs(published.point.p)
     target = float(costs.values.sum())
     figures = {
         "method": restored.method.value,
-        "band": task.band.value,
+        "band": basis.band.value,
         "status": restored.status.name.lower(),
-        "beta": task.beta,
+        "beta": basis.beta,
         "cost_target": target,
         "cost_dispatch": float(dispatch.sum()),
         "cost_gap_dispatch": relative_gap(float(dispatch.sum()), target),

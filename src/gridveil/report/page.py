@@ -220,25 +220,29 @@ def _convergence(history: History | None) -> str:
         [Curve("primal", history.primal, "blue"), Curve("dual", history.dual, "orange")],
         logarithmic=True,
     )
-    rho = curves("Penalty over the iterations", "ρ", [Curve("ρ", history.rho, "purple")], True)
-    cost = curves(
-        "Dispatch cost over the iterations", "$/h", [Curve("cost", history.cost, "green")], False
-    )
+    others = [
+        curves(title, unit, [Curve(name, values, colour)], logarithmic)
+        for title, unit, name, values, colour, logarithmic in (
+            ("Penalty over the iterations", "ρ", "ρ", history.rho, "purple", True),
+            ("Dispatch cost over the iterations", "$/h", "cost", history.cost, "green", False),
+        )
+        if np.isfinite(values).all()  # parties that run apart tell nobody
+    ]
     shown = np.unique(np.linspace(0, len(history) - 1, min(len(history), 100)).astype(int))
     rows = [
         (
             str(i + 1),
             f"{history.primal[i]:.3e}",
             f"{history.dual[i]:.3e}",
-            f"{history.rho[i]:.4g}",
-            f"{history.cost[i]:,.2f}",
+            _or_dash(history.rho[i], ".4g"),
+            _or_dash(history.cost[i], ",.2f"),
         )
         for i in shown
     ]
     heads = ("iteration", "primal", "dual", "ρ", "cost, $/h")
     return (
         f"<section><h2>How the agents came to agree</h2><p>{len(history):,} iterations of ADMM "
-        f"among loads, generators, lines and buses.</p>{residuals}{rho}{cost}"
+        f"among loads, generators, lines and buses.</p>{residuals}{''.join(others)}"
         f"{details('Iterations as a table', heads, rows)}</section>"
     )
 
@@ -267,6 +271,10 @@ def _loading(published: PublishedCase) -> tuple[FloatArray, FloatArray]:
 
 def _share(loading: float) -> str:
     return "no rating" if np.isnan(loading) else f"{loading:.0%} of its rating"
+
+
+def _or_dash(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else "–"
 
 
 def _or_none(value: float | None) -> str:

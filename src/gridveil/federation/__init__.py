@@ -1,0 +1,1 @@
+"""Parties that run apart: each with its own slice of the network, its agents and its ledger."""

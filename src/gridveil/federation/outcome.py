@@ -1,0 +1,34 @@
+"""How a run went, as its coordinator saw it: residuals, and nothing of anybody's data."""
+
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError, told_as_mistakes
+
+
+class Outcome(BaseModel):
+    """The end of a run, and the largest residuals of every iteration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    status: str
+    iterations: int
+    primal: tuple[float, ...]
+    dual: tuple[float, ...]
+
+    @property
+    def residuals(self) -> FloatArray:
+        """Primal and dual, of shape (iterations, 2)."""
+        return np.array([self.primal, self.dual], dtype=float).T
+
+
+def read_outcome(path: Path) -> Outcome:
+    """Read the outcome of a run, or say what is wrong with it."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
+    with told_as_mistakes(path):
+        return Outcome.model_validate_json(data)

@@ -1,0 +1,135 @@
+"""Federations in one process: a thread to each member, queues instead of a network."""
+
+import queue
+import threading
+from types import TracebackType
+
+import numpy as np
+
+from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+from gridveil.federation.coordinator import Coordinator
+from gridveil.federation.local import build_local
+from gridveil.federation.names import COORDINATOR
+from gridveil.federation.partition import partition_into
+from gridveil.federation.party import Party
+from gridveil.federation.settings import Run
+from gridveil.federation.slices import split
+
+
+class QueueChannel:
+    """A channel among threads."""
+
+    def __init__(self, name, boxes):
+        self.name, self.boxes = name, boxes
+
+    def send(self, to, data):
+        self.boxes[to].put((self.name, data))
+
+    def receive(self, timeout):
+        try:
+            return self.boxes[self.name].get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def connected(self):
+        return frozenset(self.boxes)
+
+    def close(self):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_: TracebackType):
+        pass
+
+
+def problem(case, alpha=0.1, beta=0.1, seed=1):
+    network = load_case(case)
+    costs = solve_acopf(network).generator_costs
+    return network, costs, simulate_loads(network, PolarLaplace.of(1, alpha), seed), beta
+
+
+def settings(parties, **changes):
+    return Run(
+        **{"id": "test", "parties": parties, "epsilon": "1", "alpha": "0.1", "beta": 0.1, **changes}
+    )
+
+
+def slices_of(network, partition, costs, noisy):
+    """Return slices, and each party's noisy loads as its agents want them."""
+    places = {bus: i for i, bus in enumerate(network.load_buses)}
+    parts = split(network, partition, costs)
+    own = []
+    for part in parts:
+        rows = [places[load.bus] for load in part.loads]
+        own.append(np.concatenate([noisy.p[rows], noisy.q[rows]]))
+    return parts, own
+
+
+def federated(network, costs, noisy, beta, partition, folder, channel=QueueChannel, **changes):
+    """Run a federation here; return what each party came to, its slice, and the members."""
+    run = settings(partition.parties, beta=beta, **changes)
+    boxes = {name: queue.Queue() for name in (*partition.parties, COORDINATOR)}
+    parts, own = slices_of(network, partition, costs, noisy)
+    told = []
+    parties = [
+        Party(
+            part.party, build_local(part, beta), loads, run, channel(part.party, boxes),
+            folder / f"{part.party}.state", told.append,
+        )
+        for part, loads in zip(parts, own, strict=True)
+    ]  # fmt: skip
+    coordinator = Coordinator(
+        run, channel(COORDINATOR, boxes), folder / "coordinator.state", told.append
+    )
+    found = {}
+
+    def go(name, member):
+        try:
+            found[name] = member.run()
+            if name != COORDINATOR:
+                member.finish()
+        except BaseException as error:
+            found[name] = error
+
+    members = {**{part.party: member for part, member in zip(parts, parties, strict=True)},
+               COORDINATOR: coordinator}  # fmt: skip
+    threads = [
+        threading.Thread(target=go, args=item, name=item[0], daemon=True)
+        for item in members.items()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+    return found, parts, members, told
+
+
+def together(network, costs, noisy, beta, **options):
+    """Return what the engine in one process comes to."""
+    return restore(network, noisy, costs, beta, "admm", agents=AgentOptions(**options))
+
+
+def joined(network, found, parts):
+    """Return everybody's loads, dispatch and voltages in the network's order."""
+    loads = {bus: i for i, bus in enumerate(network.load_buses)}
+    gens = {int(row) + 1: i for i, row in enumerate(network.generators.row)}
+    buses = {int(number): i for i, number in enumerate(network.buses.number)}
+    values = {name: np.full(n, np.nan) for name, n in (
+        ("p", len(loads)), ("q", len(loads)), ("gen_p", len(gens)), ("gen_q", len(gens)),
+        ("v", len(buses)), ("theta", len(buses)),
+    )}  # fmt: skip
+    for part in parts:
+        one = found[part.party]
+        at = [loads[load.bus] for load in part.loads]
+        values["p"][at], values["q"][at] = one.p, one.q
+        at = [gens[generator.number] for generator in part.generators]
+        values["gen_p"][at], values["gen_q"][at] = one.point.p, one.point.q
+        at = [buses[bus.number] for bus in part.buses]
+        values["v"][at], values["theta"][at] = one.point.v, one.point.theta
+    return values
+
+
+def cut(case, count):
+    return partition_into(load_case(case), count)
