@@ -7,11 +7,13 @@ from types import TracebackType
 import numpy as np
 
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+from gridveil.errors import GridveilError
 from gridveil.federation.coordinator import Coordinator
+from gridveil.federation.greeting import await_hello, say_hello
 from gridveil.federation.local import build_local
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.partition import partition_into
-from gridveil.federation.party import Party
+from gridveil.federation.party import Party, finish, greetings, party_letters
 from gridveil.federation.settings import Run
 from gridveil.federation.slices import split
 
@@ -67,6 +69,33 @@ def slices_of(network, partition, costs, noisy):
     return parts, own
 
 
+class Greeting:
+    """A party with its greeting before and its end after, as `run_party` has them."""
+
+    def __init__(self, part, local, loads, run, channel, store, tell):
+        self.name, self.local, self.run_settings, self.store = part.party, local, run, store
+        self.letters = party_letters(local, run, channel, tell)
+        self.loads = loads
+
+    def run(self):
+        digests = greetings(self.local, self.run_settings)
+        fresh = not self.store.exists()
+        say_hello(self.letters, digests)
+        party = Party(
+            self.name, self.local, self.loads, self.run_settings, self.letters, self.store
+        )
+        try:
+            if fresh:
+                await_hello(self.letters, self.name, digests)
+        except GridveilError as error:
+            self.letters.stop_all(digests, str(error))
+            raise
+        return party.run()
+
+    def finish(self):
+        finish(self.letters)
+
+
 def federated(network, costs, noisy, beta, partition, folder, channel=QueueChannel, **changes):
     """Run a federation here; return what each party came to, its slice, and the members."""
     run = settings(partition.parties, beta=beta, **changes)
@@ -74,10 +103,8 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
     parts, own = slices_of(network, partition, costs, noisy)
     told = []
     parties = [
-        Party(
-            part.party, build_local(part, beta), loads, run, channel(part.party, boxes),
-            folder / f"{part.party}.state", told.append,
-        )
+        Greeting(part, build_local(part, beta), loads, run, channel(part.party, boxes),
+                 folder / f"{part.party}.state", told.append)
         for part, loads in zip(parts, own, strict=True)
     ]  # fmt: skip
     coordinator = Coordinator(
@@ -88,8 +115,7 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
     def go(name, member):
         try:
             found[name] = member.run()
-            if name != COORDINATOR:
-                member.finish()
+            member.finish()
         except BaseException as error:
             found[name] = error
 

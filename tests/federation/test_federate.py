@@ -32,6 +32,14 @@ from gridveil.federation.federate import configure, run_members, start_member
 BETA = 0.1
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    """Compile once, so that members start alike."""
+    from gridveil.federation.members import warm_up
+
+    warm_up(lambda _: None)
+
+
 def marked(network):
     """Return a network whose numbers occur nowhere else: each is off by a little of its own."""
     factors = iter(1 + 1.23456789e-7 * np.arange(1, 10_000))
@@ -229,7 +237,7 @@ def test_a_party_that_never_comes_back_is_named_by_the_others(tmp_path):
         tmp_path, "case14_ieee", 3, max_iterations=1_000_000, tolerance=0, patience=3
     )
     running = {name: federation.start(name) for name in federation.names}
-    wait_for(lambda: (tmp_path / "party-2.state").exists())
+    wait_for(lambda: all((tmp_path / f"{name}.state").exists() for name in federation.names))
     time.sleep(1.0)
     running["party-2"].kill()
     lost = time.monotonic()
@@ -331,3 +339,23 @@ def test_a_wrong_configuration_is_told(tmp_path, change, message):
     told = process.stderr.read()
     assert message in told
     assert "Traceback" not in told
+
+
+def test_nothing_is_charged_before_all_agree_on_the_run(tmp_path):
+    federation = Federation(tmp_path, "case14_ieee", 2)
+    path = tmp_path / "party-2.toml"
+    path.write_text(path.read_text().replace('epsilon = "1"', 'epsilon = "2"'))
+    running = {name: federation.start(name) for name in federation.names}
+    for name, process in running.items():
+        assert process.wait(timeout=60) == 2, name
+        assert "agree" in process.stderr.read(), name
+    assert not federation.ledger.exists() or not Ledger(federation.ledger).accounts()
+
+
+def test_costs_of_another_day_are_refused(tmp_path):
+    federation = Federation(tmp_path, "case14_ieee", 2)
+    part = federation.slices["party-1"]
+    federation.slices["party-1"] = part.model_copy(update={"costs_derived": "0" * 64})
+    process = federation.start("party-1")
+    assert process.wait(timeout=60) == 2
+    assert "run.costs_derived is not what the slice has" in process.stderr.read()

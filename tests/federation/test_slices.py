@@ -105,6 +105,9 @@ def test_true_loads_stay_out_of_what_is_printed():
         (lambda content: content.update(extra=1), "extra"),
         (lambda content: content["loads"][0].update(p="many"), "loads.0.p"),
         (lambda content: content.update(format="other"), "format"),
+        (lambda content: content["loads"][0].update(bus=10**6), "the file: .*do not agree on"),
+        (lambda content: content["lines"].append(content["lines"][0]), "the file: .*do not agree"),
+        (lambda content: content.update(base_mva=0.0), "base_mva"),
     ],
 )
 def test_a_broken_slice_is_refused_with_its_place(change, message):

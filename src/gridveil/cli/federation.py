@@ -1,6 +1,7 @@
 """`gridveil partition`, `split`, `certs`, `party`, `coordinator`, `assemble` and `federate`."""
 
 import hashlib
+import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
+from rich.status import Status
 from rich.table import Table
 
 from gridveil.admm.policy import Policy
@@ -75,7 +78,12 @@ def partition(
     network = load_case(case)
     if (parties is None) == (by is None):
         raise GridveilError("say --parties N or --by COLUMN")
-    found = partition_into(network, parties) if parties else partition_by(network, by or "")
+    if output.exists():
+        raise GridveilError(f"{output} exists and is not overwritten; choose another file")
+    if parties is not None:
+        found = partition_into(network, parties)
+    else:
+        found = partition_by(network, by or "")
     write_partition(found, network, output)
     _print_partition(network, found)
 
@@ -100,14 +108,14 @@ def split(
     network = load_case(case)
     found = read_partition(parties, network)
     public = _costs(network, costs, costs_source)
-    slices = cut(network, found, public.values)
+    slices = cut(network, found, public.values, public.derived_digest())
     files = {f"{part.party}.json": part.model_dump_json(indent=1).encode() for part in slices}
     write_folder(output, files, private=True)
     _print_partition(network, found)
     if public.derived_digest():
         console.print(
-            "the costs O* were computed from the raw loads and are not protected; for a release "
-            f'put costs_derived = "{public.derived_digest()}" into everybody\'s run',
+            "the costs O* were computed from the raw loads and are not protected; everybody's run "
+            f'must have costs_derived = "{public.derived_digest()}"',
             style="yellow",
         )
 
@@ -152,6 +160,7 @@ def party(config: ConfigOption, as_json: JsonOption = False) -> None:
     from gridveil.federation.slices import parse_slice, read_slice
 
     settings = read_config(config, PartyConfig)
+    signal.signal(signal.SIGTERM, _leave)
     if settings.slice.name == STANDARD_INPUT:
         part = parse_slice(sys.stdin.buffer.read(), "standard input")
     else:
@@ -166,8 +175,11 @@ def party(config: ConfigOption, as_json: JsonOption = False) -> None:
             last, told = time.monotonic(), _counts(running, iteration)
             if as_json:
                 _line({**told, "iteration": iteration})
+            else:
+                status.update(f"iteration {iteration}, {told['sent']} messages sent")
 
-    result = run_party(settings, part, _tell, progress)
+    with _status(as_json, "starting, and waiting for the others …") as status:
+        result = run_party(settings, part, _tell, progress)
     pace = float(1000 * np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     if as_json:
         _line({**told, "iteration": result.iterations, "median_ms": pace, "done": True})
@@ -185,15 +197,20 @@ def coordinator(config: ConfigOption, as_json: JsonOption = False) -> None:
     from gridveil.federation.members import run_coordinator
 
     settings = read_config(config, CoordinatorConfig)
+    signal.signal(signal.SIGTERM, _leave)
     last = time.monotonic()
 
     def progress(iteration: int, primal: float, dual: float) -> None:
         nonlocal last
-        if as_json and time.monotonic() - last > _PROGRESS_SECONDS:
+        if time.monotonic() - last > _PROGRESS_SECONDS:
             last = time.monotonic()
-            _line({"iteration": iteration, "primal": primal, "dual": dual})
+            if as_json:
+                _line({"iteration": iteration, "primal": primal, "dual": dual})
+            else:
+                status.update(f"iteration {iteration}, primal {primal:.1e}, dual {dual:.1e}")
 
-    outcome = run_coordinator(settings, _tell, progress)
+    with _status(as_json, "starting, and waiting for the parties …") as status:
+        outcome = run_coordinator(settings, _tell, progress)
     if as_json:
         _line({"iteration": outcome.iterations, "done": True})
     else:
@@ -221,7 +238,20 @@ def assemble(
     from gridveil.publication.costs import DERIVED_SOURCE, Provenance
 
     found = [read_contribution(path) for path in contributions]
-    network = load_case(case, [load.bus for one in found for load in one.loads])
+    buses = [load.bus for one in found for load in one.loads]
+    try:
+        network = load_case(case, buses)
+    except GridveilError as error:
+        raise GridveilError(f"{error}; is the contribution of a party missing?") from None
+    if any(one.run.costs_derived for one in found) == bool(costs_source):
+        raise GridveilError(
+            "--costs-source: "
+            + (
+                "these costs were computed from raw loads, not published"
+                if costs_source
+                else "say where the costs O* of this run were published"
+            )
+        )
     residuals = None if outcome is None else read_outcome(outcome).residuals
     provenance = Provenance.PUBLISHED if costs_source else Provenance.DERIVED
     made = put_together(network, found, provenance, costs_source or DERIVED_SOURCE, residuals)
@@ -277,7 +307,7 @@ def federate(
     network = load_case(case)
     found = (
         partition_into(network, parties)
-        if parties
+        if parties is not None
         else read_partition(partition_file or Path(), network)
     )
     public = _costs(network, costs, costs_source)
@@ -293,7 +323,8 @@ def federate(
         tolerance=tolerance,
         costs_derived=public.derived_digest(),
     )
-    slices = cut(network, found, public.values)
+    slices = cut(network, found, public.values, public.derived_digest())
+    signal.signal(signal.SIGTERM, _leave)
     with Live(console=error_console, transient=True, refresh_per_second=5) as live:
         made = run(
             network,
@@ -316,6 +347,9 @@ def federate(
         highlight=False,
     )
     console.print(told.protection.promise)
+    console.print(
+        f"the last, central step moved the loads by {made.restored.displacement:.1e} p.u. in all"
+    )
     console.print(f"check it with: gridveil verify {output}", style="dim", markup=False)
 
 
@@ -396,6 +430,18 @@ def _counts(running: "Party", iteration: int) -> dict[str, Any]:
         "messages_per_iteration": counts.sent / iteration,
         "bytes_per_iteration": counts.sent_bytes / iteration,
     }
+
+
+def _status(silent: bool, text: str) -> Status:
+    """Return a line that shows where a member stands, on a terminal and unless it is silent."""
+    shown = Console(stderr=True, quiet=True) if silent else error_console
+    return shown.status(text)
+
+
+def _leave(number: int, frame: object) -> None:
+    """End in order when asked to: nothing is left running or lying about."""
+    del frame
+    raise SystemExit(128 + number)
 
 
 def _tell(text: str) -> None:

@@ -1,6 +1,7 @@
 """`gridveil sweep` and `gridveil results`: studies over many draws, and what they came to."""
 
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,9 +93,13 @@ def results(
     from gridveil.experiments.study import read_study
     from gridveil.experiments.summary import summarise
 
+    if not output.is_dir():
+        raise GridveilError(f"{output}: there is no such folder; 'gridveil sweep' makes it")
     table = Store(output).load(read_study(study))
     if csv is not None:
-        writer.write_csv(table, csv)
+        rows = BytesIO()
+        writer.write_csv(table, rows)
+        write_atomically(csv, rows.getvalue())
     lines = summarise(table)
     if plot is not None:
         _plot(lines, plot)

@@ -44,6 +44,8 @@ def sweep(
 
     `workers` is the number of processes, −1 for one per core; `progress` gets done and of how many.
     """
+    if workers == 0 or workers < -1:
+        raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
     store = Store(folder)
     missing = store.missing(study)
     of = len(study.tasks())

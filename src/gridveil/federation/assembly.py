@@ -36,9 +36,9 @@ def assemble(
 ) -> Release:
     """Make a release from everybody's contributions; of the network, loads play no part.
 
-    A last central step moves the agreed loads, by about the agents' tolerance, to where the network
-    works to 1e-6. `residuals` are the largest primal and dual ones of every iteration, and
-    `provenance` and `source` say where O* comes from.
+    A last central step moves the agreed loads to where the network works to 1e-6: by about the
+    agents' tolerance, or by more where they had not quite agreed. `residuals` are the largest
+    primal and dual ones of every iteration, and `provenance` and `source` say where O* comes from.
     """
     _check(network, contributions)
     agreed = _agreed(network, contributions)
@@ -101,11 +101,8 @@ def _agreed(network: Network, contributions: Sequence[Contribution]) -> Restored
     costs = np.array([gens[number].public_cost for number in named[GENERATOR]])
     first = contributions[0]
     status = Status[first.status]
-    if not status.solved:
-        raise GridveilError(
-            f"the agents did not agree: {status.value} after {first.iterations} iterations; run "
-            "again with more iterations, under the same id at no further cost"
-        )
+    if status is Status.FAILED:
+        raise GridveilError(f"the agents did not agree: {status.value}")
     bands = cost_bands(network, costs, first.run.beta)
     start = Attempt(status, p, q, point, first.iterations)
     target = np.stack([p, q], axis=1)
@@ -117,17 +114,22 @@ def _agreed(network: Network, contributions: Sequence[Contribution]) -> Restored
 def _guarantee(contributions: Sequence[Contribution]) -> Guarantee:
     """Return what every load is promised, which must be the same for all."""
     told = [
-        {**one.guarantee, "not_covered": tuple(one.guarantee["not_covered"])}
+        {**one.guarantee, "not_covered": tuple(one.guarantee.get("not_covered", ()))}
         for one in contributions
     ]
     if any(guarantee != told[0] for guarantee in told):
         raise GridveilError("the parties promise different things; compare their mechanisms")
-    return Guarantee(**told[0])
+    try:
+        return Guarantee(**told[0])
+    except TypeError as error:
+        raise GridveilError(f"{contributions[0].party}: its guarantee: {error}") from None
 
 
 def _entry(contributions: Sequence[Contribution]) -> Entry:
     """Return what the ledgers say together: the last draw, and the most any load has spent."""
     charged = [one for one in contributions if one.loads]
+    if not charged:
+        raise GridveilError("nobody contributes a load, so there is nothing to release")
     distances = {one.distance_mva for one in charged}
     if len(distances) > 1:
         raise GridveilError(

@@ -19,6 +19,8 @@ from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+_EXACT = r"^\d+(/[1-9]\d*)?$"
+"""A number as a fraction."""
 
 
 class _Part(BaseModel):
@@ -61,9 +63,9 @@ class Contribution(_Part):
     iterations: int
     guarantee: dict[str, Any]
     drawn_at: str
-    cumulative: str
+    cumulative: Annotated[str, Field(pattern=_EXACT)]
     """The most any of its loads has spent, as an exact number."""
-    distance_mva: str | None
+    distance_mva: Annotated[str, Field(pattern=_EXACT)] | None
     loads: tuple[ReleasedLoad, ...]
     generators: tuple[RunningGenerator, ...]
     buses: tuple[RunningBus, ...]

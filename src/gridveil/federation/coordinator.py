@@ -19,8 +19,10 @@ from gridveil.admm.steps import DUAL, PRIMAL, TOLD, judge
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.channel import Channel
-from gridveil.federation.correspondence import Correspondence, digest_values
+from gridveil.federation.correspondence import Correspondence
+from gridveil.federation.greeting import await_hello, say_hello
 from gridveil.federation.messages import Kind
+from gridveil.federation.names import COORDINATOR
 from gridveil.federation.settings import Run
 from gridveil.federation.slots import Slots
 from gridveil.federation.verdict import VERDICT_SIZE, Verdict
@@ -61,10 +63,10 @@ class Coordinator:
             store.with_name(f"{store.name}.history"), run.digest(), 2, run.max_iterations + 1
         )
         self._rows = rows
-        self.letters = Correspondence(channel, run.id, sizes, run.patience, tell)
+        self.letters = Correspondence(channel, run.id, sizes, run.patience, tell, run.window)
 
     def run(self) -> Verdict:
-        """Judge window after window until the run ends and every party is done."""
+        """Judge window after window until the run ends."""
         try:
             return self._judge_all()
         except GridveilError as error:
@@ -78,31 +80,31 @@ class Coordinator:
     def _judge_all(self) -> Verdict:
         parties, window, most = self._run.parties, self._run.window, self._run.max_iterations
         t, verdict = self._restored()
+        digests = dict.fromkeys(parties, self._run.digest())
+        say_hello(self.letters, digests)
         if t == 0:
-            self._greet()
+            await_hello(self.letters, COORDINATOR, digests)
         while verdict is None or verdict.stop is None:
             start, t = t, min(t + window, most)
             self.letters.advance(t)
             reports = self.letters.collect(Kind.REPORT, t, parties)
+            for party, report in reports.items():
+                if len(report) != (t - start) * TOLD + _NETS:
+                    raise GridveilError(f"{party} sends a report of a wrong length")
             verdict = self._judge(start, list(reports.values()))
             self._save(t, verdict)
             for party in parties:
                 self.letters.post(Kind.VERDICT, t, party, verdict.values())
+        return verdict
+
+    def finish(self) -> None:
+        """Stay until every party is done, for those who have not heard the end yet."""
+        parties, t = self._run.parties, self.letters.clock
         for party in parties:
             self.letters.keep(Kind.DONE, t, party, np.zeros(0))
         self.letters.collect(Kind.DONE, t, parties)
         for party in parties:
             self.letters.post(Kind.DONE, t, party, np.zeros(0))
-        return verdict
-
-    def _greet(self) -> None:
-        """Make sure that everybody is there and means the same run."""
-        own = digest_values(self._run.digest())
-        for party in self._run.parties:
-            self.letters.post(Kind.HELLO, 0, party, own)
-        for party, values in self.letters.collect(Kind.HELLO, 0, self._run.parties).items():
-            if not np.array_equal(values, own):
-                raise GridveilError(f"{party} has other settings for this run; compare them")
 
     def _judge(self, start: int, reports: list[FloatArray]) -> Verdict:
         """Return the verdict on a window that began after iteration `start`."""
@@ -146,9 +148,6 @@ class Coordinator:
         self.letters.advance(t)
         for party in self._run.parties:
             self.letters.keep(Kind.VERDICT, t, party, verdict.values())
-            if t <= self._run.window:
-                own = digest_values(self._run.digest())
-                self.letters.keep(Kind.HELLO, 0, party, own)
         return t, verdict
 
 

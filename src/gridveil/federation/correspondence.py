@@ -59,13 +59,17 @@ class Correspondence:
         sizes: Mapping[tuple[str, Kind], int],
         patience: float,
         tell: Callable[[str], None],
+        ahead: int = 1,
     ) -> None:
-        """`sizes` says which kinds may come from whom, with how many numbers; −1 for any."""
+        """`sizes` says which kinds may come from whom, with how many numbers; −1 for any.
+
+        Others may be so many iterations `ahead`.
+        """
         self.counts = Counts()
         self.clock = 0
         """The iteration that is running: earlier messages are old, much later ones wrong."""
         self._channel, self._run, self._sizes = channel, run_digest(run_id), sizes
-        self._patience, self._tell = patience, tell
+        self._patience, self._tell, self._ahead = patience, tell, ahead
         # Often enough that nobody who still runs is taken for lost.
         self._longest_pause = min(_LONGEST_PAUSE, patience / 10)
         self._inbox: dict[tuple[Kind, int, str], FloatArray] = {}
@@ -92,9 +96,14 @@ class Correspondence:
                 del box[key]
 
     def collect(
-        self, kind: Kind, iteration: int, senders: Collection[str]
+        self,
+        kind: Kind,
+        iteration: int,
+        senders: Collection[str],
+        patience: float | None = None,
     ) -> dict[str, FloatArray]:
-        """Wait for a message from each sender."""
+        """Wait for a message from each sender, with other `patience` than usual if need be."""
+        patience = patience or self._patience
         began = progress = time.monotonic()
         pause = min(_FIRST_PAUSE, self._longest_pause)
         waiting = {sender for sender in senders if (kind, iteration, sender) not in self._inbox}
@@ -109,8 +118,8 @@ class Correspondence:
             elif now - progress > pause:
                 for sender in waiting:
                     self._repeat(sender)
-                    self._refuse_silence(sender, now)
-                    if now - began > _STANDSTILL * self._patience:
+                    self._refuse_silence(sender, now, patience)
+                    if now - began > _STANDSTILL * patience:
                         raise GridveilError(
                             f"{sender} is there but has not gone on for {now - began:.0f} seconds"
                         )
@@ -160,7 +169,7 @@ class Correspondence:
             raise RefusedError(f"of a kind it may not send ({message.kind.name.lower()})")
         if expected not in (-1, len(message.values)):
             raise RefusedError("of the wrong length")
-        if message.iteration > self.clock + 1:
+        if message.iteration > self.clock + self._ahead:
             raise RefusedError("from the future")
 
     def _complain(self, sender: str, reason: str) -> None:
@@ -180,8 +189,8 @@ class Correspondence:
                 self.counts.repeated += 1
                 self._send(to, data)
 
-    def _refuse_silence(self, sender: str, now: float) -> None:
-        if now - self._heard[sender] <= self._patience:
+    def _refuse_silence(self, sender: str, now: float, patience: float) -> None:
+        if now - self._heard[sender] <= patience:
             return
         dropped = [reason for (who, reason) in self.counts.refused if who == sender]
         why = "it is not connected"
@@ -190,7 +199,7 @@ class Correspondence:
         elif sender in self._channel.connected():
             why = "it is connected but says nothing, or has no right to"
         raise GridveilError(
-            f"no word from {sender} for {self._patience:.0f} seconds: {why}; start it again, and "
+            f"no word from {sender} for {patience:.0f} seconds: {why}; start it again, and "
             "then the others, to go on where the run stood"
         )
 

@@ -11,22 +11,18 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gridveil.admm.compiled import STEPS
-from gridveil.admm.start import flat_state
-from gridveil.admm.steps import compile_steps
 from gridveil.errors import GridveilError
 from gridveil.federation.assembly import assemble
 from gridveil.federation.certificates import identity_of, issue, make_authority
 from gridveil.federation.contribution import Contribution, read_contribution
-from gridveil.federation.local import build_local
+from gridveil.federation.members import warm_up
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.outcome import Outcome, read_outcome
 from gridveil.federation.settings import Run
@@ -39,6 +35,7 @@ CONSORTIUM = "embedded"
 _HOST = "127.0.0.1"
 _DAYS = 1.0
 _POLL_SECONDS = 0.1
+_LEAVING_SECONDS = 3.0
 STANDARD_INPUT = "-"
 
 
@@ -65,11 +62,7 @@ def federate(
 
     `watch` gets where everybody stands, several times a second.
     """
-    if not STEPS.is_ready:
-        tell("compiling the agents, once for this version: about 20 seconds …")
-        local = build_local(slices[0], run.beta)
-        noisy = np.zeros(2 * len(slices[0].loads))
-        compile_steps(local.layout, noisy, flat_state(local.layout, noisy, run.policy))
+    warm_up(tell)
     with tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
         folder = Path(name)
         configure(folder, slices, run, ledger)
@@ -149,17 +142,17 @@ def _members(folder: Path, slices: Mapping[str, Slice]) -> Iterator[dict[str, St
         for name in standing:
             process = start_member(folder / f"{name}.toml", slices.get(name))
             processes.append(process)
-            for stream, take in (
-                (process.stdout, _take_progress),
-                (process.stderr, _take_error),
-            ):
-                threading.Thread(target=take, args=(stream, standing[name]), daemon=True).start()
-            threading.Thread(target=_take_end, args=(process, standing[name]), daemon=True).start()
+            threading.Thread(target=_follow, args=(process, standing[name]), daemon=True).start()
         yield standing
     finally:
         for process in processes:
-            process.kill()
-            process.wait()
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(_LEAVING_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def start_member(config: Path, part: Slice | None) -> "subprocess.Popen[str]":
@@ -173,7 +166,7 @@ def start_member(config: Path, part: Slice | None) -> "subprocess.Popen[str]":
         text=True,
     )
     assert process.stdin is not None
-    with process.stdin as pipe:
+    with suppress(BrokenPipeError), process.stdin as pipe:  # it says itself why it has ended
         if part is not None:
             pipe.write(part.model_dump_json())
     return process
@@ -193,22 +186,24 @@ def _wait(
         name, first = min(
             failed.items(), key=lambda item: "stopped the run" in " ".join(item[1].errors)
         )
-        reason = " ".join(first.errors) or f"ended with status {first.exit_status}"
-        raise GridveilError(f"the federation failed: {name}: {reason.removeprefix('error: ')}")
+        last = first.errors[-1] if first.errors else f"ended with status {first.exit_status}"
+        raise GridveilError(f"the federation failed: {name}: {last.removeprefix('error: ')}")
 
 
-def _take_progress(stream: IO[str], one: Standing) -> None:
-    for line in stream:
+def _follow(process: "subprocess.Popen[str]", one: Standing) -> None:
+    """Take note of what a member tells, until it ends."""
+    errors = threading.Thread(target=_take_errors, args=(process.stderr, one), daemon=True)
+    errors.start()
+    assert process.stdout is not None
+    for line in process.stdout:
         one.told = json.loads(line)
+    errors.join()
+    one.exit_status = process.wait()
 
 
-def _take_error(stream: IO[str], one: Standing) -> None:
+def _take_errors(stream: IO[str], one: Standing) -> None:
     for line in stream:
         one.errors.append(line.strip())
-
-
-def _take_end(process: "subprocess.Popen[str]", one: Standing) -> None:
-    one.exit_status = process.wait()
 
 
 def _free_addresses(count: int) -> list[str]:

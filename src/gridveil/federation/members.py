@@ -3,12 +3,16 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
 from gridveil.admm.compiled import STEPS
+from gridveil.admm.layout import build_layout
+from gridveil.admm.policy import Policy
 from gridveil.admm.start import flat_state
 from gridveil.admm.steps import compile_steps
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.channel import Channel
 from gridveil.federation.config import CoordinatorConfig, Member, PartyConfig
@@ -19,15 +23,19 @@ from gridveil.federation.contribution import (
     write_contribution,
 )
 from gridveil.federation.coordinator import Coordinator
-from gridveil.federation.local import Local, build_local
+from gridveil.federation.correspondence import Correspondence
+from gridveil.federation.greeting import await_hello, say_hello
+from gridveil.federation.local import build_local
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.outcome import Outcome
-from gridveil.federation.party import Party
+from gridveil.federation.party import Party, finish, greetings, party_letters
 from gridveil.federation.recording import RecordingChannel
 from gridveil.federation.settings import Run
 from gridveil.federation.slices import Slice
 from gridveil.federation.zenoh import open_zenoh
+from gridveil.fidelity.bands import limit_bands
 from gridveil.files import write_atomically
+from gridveil.network.library import load_case
 from gridveil.privacy.choose import MechanismName, make_mechanism
 from gridveil.privacy.ledger import Entry, Ledger
 from gridveil.privacy.mechanism import Mechanism
@@ -41,33 +49,35 @@ def run_party(
 ) -> Contribution:
     """Draw a party's noise, run its agents, publish what they come to.
 
-    A party that is started again goes on where it was, with the noise it had.
+    Nothing is drawn before everybody is there and agrees on the run. A party that is started again
+    goes on where it was, with the noise it had.
     """
     run = config.run
     _check(config, part)
-    local = build_local(part, run.beta)
-    mechanism = _mechanism(run)
-    noisy, entry = _noise(part, run, mechanism, config)
-    _compile(local, noisy, run, tell)
-    if config.released.exists():
-        return _say_again(config, local, noisy, tell)
+    local, mechanism = build_local(part, run.beta), _mechanism(run)
+    warm_up(tell)
     with _channel(config, config.name) as channel:
+        letters = party_letters(local, run, channel, tell)
+        digests = greetings(local, run)
+        if config.released.exists():
+            return _say_again(config, part, letters, tell)
+        try:
+            say_hello(letters, digests)
+            if not config.state.exists():
+                await_hello(letters, config.name, digests)
+            noisy, entry = _noise(part, run, mechanism, config)
+        except GridveilError as error:
+            letters.stop_all(digests, str(error))
+            raise
         shown: list[Party] = []
         party = Party(
-            config.name,
-            local,
-            noisy,
-            run,
-            channel,
-            config.state,
-            tell,
-            lambda t: progress(t, shown[0]),
+            config.name, local, noisy, run, letters, config.state, lambda t: progress(t, shown[0])
         )
         shown.append(party)
         found = party.run()
         contribution = contribution_of(part, run, found, mechanism.guarantee(), entry)
         write_contribution(contribution, config.released)
-        party.finish()
+        finish(letters)
     return contribution
 
 
@@ -75,24 +85,41 @@ def run_coordinator(
     config: CoordinatorConfig, tell: Tell, progress: Callable[[int, float, float], None]
 ) -> Outcome:
     """Coordinate a run; return how it went, which also goes to a file."""
+    _check_folders(config.state, config.outcome, config.record)
+    warm_up(tell)
     with _channel(config, COORDINATOR) as channel:
         coordinator = Coordinator(config.run, channel, config.state, tell, progress)
         verdict = coordinator.run()
-    assert verdict.stop is not None
-    residuals = coordinator.history(verdict.stop)
-    outcome = Outcome(
-        status=verdict.status.name,
-        iterations=verdict.stop,
-        primal=tuple(residuals[:, 0].tolist()),
-        dual=tuple(residuals[:, 1].tolist()),
-    )
-    write_atomically(config.outcome, outcome.model_dump_json().encode())
+        assert verdict.stop is not None
+        residuals = coordinator.history(verdict.stop)
+        outcome = Outcome(
+            status=verdict.status.name,
+            iterations=verdict.stop,
+            primal=tuple(residuals[:, 0].tolist()),
+            dual=tuple(residuals[:, 1].tolist()),
+        )
+        write_atomically(config.outcome, outcome.model_dump_json().encode())
+        try:
+            coordinator.finish()
+        except GridveilError as error:
+            tell(f"the run has ended, but not everybody said that it knows: {error}")
     return outcome
 
 
+def warm_up(tell: Tell) -> None:
+    """Compile what members need, or take it from the cache; say so if it takes a while."""
+    if not STEPS.is_ready:
+        tell("compiling the agents, once for this version: about 20 seconds …")
+    network = load_case("case3_lmbd")  # any: the code is the same for all
+    layout = build_layout(network, limit_bands(network.generators))
+    noisy = np.zeros(2 * len(network.loads))
+    compile_steps(layout, noisy, flat_state(layout, noisy, Policy.FAST))
+
+
 def _check(config: PartyConfig, part: Slice) -> None:
+    """Refuse what does not fit together, before anybody waits for this party."""
     if part.party != config.name:
-        raise GridveilError(f"{config.slice} is the slice of {part.party}, not of {config.name}")
+        raise GridveilError(f"the slice is that of {part.party}, not of {config.name}")
     absent = [name for name in part.neighbours if name not in config.peers]
     if absent:
         raise GridveilError(
@@ -103,6 +130,18 @@ def _check(config: PartyConfig, part: Slice) -> None:
         raise GridveilError(
             f"{config.name} shares nothing with {stranger[0]}: remove it from the peers"
         )
+    if part.costs_derived != config.run.costs_derived:
+        raise GridveilError(
+            "run.costs_derived is not what the slice has: it stands for the costs O* of one day, "
+            f"so that an id is not used for another; set it to {part.costs_derived!r}"
+        )
+    _check_folders(config.state, config.released, config.record)
+
+
+def _check_folders(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise GridveilError(f"{path}: there is no folder {path.parent}")
 
 
 def _mechanism(run: Run) -> Mechanism:
@@ -116,40 +155,34 @@ def _mechanism(run: Run) -> Mechanism:
 
 def _noise(
     part: Slice, run: Run, mechanism: Mechanism, config: PartyConfig
-) -> tuple[np.ndarray, Entry | None]:
+) -> tuple[FloatArray, Entry | None]:
     """Draw the party's noise, or take what its ledger has under this id; p of all loads, then q."""
     if not part.loads:
         return np.zeros(0), None
     name = f"{run.id}/{part.party}"
-    owner = LoadOwner(
-        part.network_id, part.network, part.base_mva, [load.bus for load in part.loads]
-    )
+    buses = [load.bus for load in part.loads]
+    owner = LoadOwner(part.network_id, part.network, part.base_mva, buses)
     about = {"costs_derived": run.costs_derived} if run.costs_derived else None
     ledger = Ledger(config.ledger)
     noisy = privatise_loads(owner, part.own_loads(), mechanism, ledger, name, about=about)
     return np.concatenate([noisy.p, noisy.q]), ledger.entry(name)
 
 
-def _compile(local: Local, noisy: np.ndarray, run: Run, tell: Tell) -> None:
-    if not STEPS.is_ready:
-        tell("compiling the agents, once for this version: about 20 seconds …")
-    compile_steps(local.layout, noisy, flat_state(local.layout, noisy, run.policy))
-
-
-def _say_again(config: PartyConfig, local: Local, noisy: np.ndarray, tell: Tell) -> Contribution:
+def _say_again(
+    config: PartyConfig, part: Slice, letters: Correspondence, tell: Tell
+) -> Contribution:
     """Tell a coordinator that may not know it yet that this party was done."""
-    contribution = read_contribution(config.released)
-    if contribution.run.digest() != config.run.digest():
-        raise GridveilError(f"{config.released} is of another run; name another file")
+    made = read_contribution(config.released)
+    mine = part.party, part.network_id, config.run.digest()
+    if (made.party, made.network_id, made.run.digest()) != mine:
+        raise GridveilError(f"{config.released} is of another party or run; name another file")
     tell(f"{config.released} is there already; nothing was run again")
-    with _channel(config, config.name) as channel:
-        party = Party(config.name, local, noisy, config.run, channel, config.state, tell)
-        party.letters.advance(config.run.window_end(contribution.iterations))
-        try:
-            party.finish()
-        except GridveilError:
-            tell("the coordinator is gone: it knew")
-    return contribution
+    letters.advance(config.run.window_end(made.iterations))
+    try:
+        finish(letters)
+    except GridveilError as error:
+        tell(f"the coordinator did not answer, and may have known: {error}")
+    return made
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """How a run went, as its coordinator saw it: residuals, and nothing of anybody's data."""
 
 from pathlib import Path
+from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError, told_as_mistakes
@@ -17,6 +18,12 @@ class Outcome(BaseModel):
     iterations: int
     primal: tuple[float, ...]
     dual: tuple[float, ...]
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if not len(self.primal) == len(self.dual) == self.iterations:
+            raise ValueError("there must be two residuals to every iteration")
+        return self
 
     @property
     def residuals(self) -> FloatArray:

@@ -160,7 +160,7 @@ def read_partition(path: Path, network: Network) -> Partition:
         kind, number, party = (str(row[name]).strip() for name in COLUMNS)
         if kind not in known:
             raise GridveilError(f"{place}: no such kind {kind!r}; there are {', '.join(known)}")
-        if not number.isdigit() or int(number) not in known[kind]:
+        if not (number.isascii() and number.isdigit()) or int(number) not in known[kind]:
             raise GridveilError(f"{place}: the network has no {kind} {number} in service")
         if (kind, int(number)) in owners:
             raise GridveilError(f"{place}: {kind} {number} is there twice")

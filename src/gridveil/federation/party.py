@@ -22,7 +22,7 @@ from gridveil.admm.steps import TOLD, answer, conclude, net_ways, rebalance, set
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.channel import Channel
-from gridveil.federation.correspondence import Correspondence, digest_values
+from gridveil.federation.correspondence import Correspondence
 from gridveil.federation.local import Exchange, Local
 from gridveil.federation.messages import Kind
 from gridveil.federation.names import COORDINATOR
@@ -57,9 +57,8 @@ class Party:
         local: Local,
         noisy: FloatArray,
         run: Run,
-        channel: Channel,
+        letters: Correspondence,
         store: Path,
-        tell: Callable[[str], None],
         progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         """`noisy` holds p and then q of its private loads; `store` is the file of its state."""
@@ -69,7 +68,7 @@ class Party:
         self._told = self._vector[-TOLD:]
         self._before = np.zeros(local.layout.size)
         self._slots = Slots(store, _problem(local, noisy, run), len(self._vector), _SLOTS)
-        self.letters = Correspondence(channel, run.id, self._sizes(), run.patience, tell)
+        self.letters = letters
 
     def run(self) -> Agreed:
         """Iterate until the coordinator says stop."""
@@ -80,15 +79,9 @@ class Party:
             self.letters.stop_all([*neighbours, COORDINATOR], str(error))
             raise
 
-    def finish(self) -> None:
-        """Tell the coordinator that the released loads are written; wait until it knows."""
-        self.letters.post(Kind.DONE, self.letters.clock, COORDINATOR, np.zeros(0))
-        self.letters.collect(Kind.DONE, self.letters.clock, [COORDINATOR])
-
     def _iterate(self) -> Agreed:
         t = self._slots.last
         if t is None:
-            self._greet()
             self._exchange(0)
             self._state.window_z[:] = self._state.z
             self._slots.save(0, self._vector)
@@ -113,23 +106,6 @@ class Party:
                 )
             self._slots.save(t, self._vector)
             self._progress(t)
-
-    def _greet(self) -> None:
-        """Make sure that everybody is there and means the same run."""
-        greetings = {
-            exchange.neighbour: self._run.digest() + exchange.agreement
-            for exchange in self._local.exchanges
-        }
-        greetings[COORDINATOR] = self._run.digest()
-        for other, digest in greetings.items():
-            self.letters.post(Kind.HELLO, 0, other, digest_values(digest))
-        heard = self.letters.collect(Kind.HELLO, 0, list(greetings))
-        for other, values in heard.items():
-            if not np.array_equal(values, digest_values(greetings[other])):
-                raise GridveilError(
-                    f"{self._name} and {other} do not agree on the run or on what they share; "
-                    "compare their settings and slices"
-                )
 
     def _exchange(self, t: int) -> None:
         """Send copies and answers to the neighbours, take theirs in."""
@@ -158,7 +134,10 @@ class Party:
         report = np.concatenate([*rows, net_ways(self._local.layout, self._state)])
         self.letters.post(Kind.REPORT, t, COORDINATOR, report)
         (values,) = self.letters.collect(Kind.VERDICT, t, [COORDINATOR]).values()
-        return Verdict.of(values)
+        verdict = Verdict.of(values)
+        if not verdict.is_possible(first, t):
+            raise GridveilError("the coordinator sends a verdict that cannot be")
+        return verdict
 
     def _obey(self, verdict: Verdict) -> None:
         """Change the penalties as the coordinator says."""
@@ -183,9 +162,6 @@ class Party:
                 other = exchange.neighbour
                 self.letters.keep(Kind.COPIES, i, other, _copies(self._state, exchange))
                 self.letters.keep(Kind.ANSWERS, i, other, self._state.z[exchange.into])
-                if t < 2:
-                    greeting = digest_values(self._run.digest() + exchange.agreement)
-                    self.letters.keep(Kind.HELLO, 0, other, greeting)
 
     def _agreed(self, verdict: Verdict) -> Agreed:
         assert verdict.stop is not None
@@ -193,20 +169,35 @@ class Party:
         p, q, point = agreed(self._local.layout, self._state, len(self._noisy) // 2)
         return Agreed(verdict.status, verdict.stop, p, q, point)
 
-    def _sizes(self) -> dict[tuple[str, Kind], int]:
-        """Return what may come from whom, and how long it is."""
-        own = len(self._run.digest())
-        sizes = {
-            (COORDINATOR, Kind.HELLO): own,
-            (COORDINATOR, Kind.VERDICT): VERDICT_SIZE,
-            (COORDINATOR, Kind.DONE): 0,
-        }
-        for exchange in self._local.exchanges:
-            other = exchange.neighbour
-            sizes[other, Kind.HELLO] = own + len(exchange.agreement)
-            sizes[other, Kind.COPIES] = len(exchange.into) + len(exchange.into_lines)
-            sizes[other, Kind.ANSWERS] = len(exchange.out)
-        return sizes
+
+def finish(letters: Correspondence) -> None:
+    """Tell the coordinator that the released loads are written; wait until it knows."""
+    letters.post(Kind.DONE, letters.clock, COORDINATOR, np.zeros(0))
+    letters.collect(Kind.DONE, letters.clock, [COORDINATOR])
+
+
+def party_letters(
+    local: Local, run: Run, channel: Channel, tell: Callable[[str], None]
+) -> Correspondence:
+    """Return the correspondence of a party: who may send it what, and how long that is."""
+    own = len(run.digest())
+    sizes = {
+        (COORDINATOR, Kind.HELLO): own,
+        (COORDINATOR, Kind.VERDICT): VERDICT_SIZE,
+        (COORDINATOR, Kind.DONE): 0,
+    }
+    for exchange in local.exchanges:
+        other = exchange.neighbour
+        sizes[other, Kind.HELLO] = own + len(exchange.agreement)
+        sizes[other, Kind.COPIES] = len(exchange.into) + len(exchange.into_lines)
+        sizes[other, Kind.ANSWERS] = len(exchange.out)
+    return Correspondence(channel, run.id, sizes, run.patience, tell)
+
+
+def greetings(local: Local, run: Run) -> dict[str, bytes]:
+    """Return what a party and each of the others must agree on."""
+    told = {one.neighbour: run.digest() + one.agreement for one in local.exchanges}
+    return {**told, COORDINATOR: run.digest()}
 
 
 def _copies(state: State, exchange: Exchange) -> FloatArray:

@@ -25,7 +25,7 @@ class Run(BaseModel):
     alpha: Annotated[str, Field(min_length=1)]
     beta: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     policy: Policy = Policy.FAST
-    max_iterations: Annotated[int, Field(ge=1)] = 5000
+    max_iterations: Annotated[int, Field(ge=1, le=10_000_000)] = 5000
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-5
     costs_derived: str = ""
     """A digest of O* where it comes from raw loads: an id stands for the costs of one day."""

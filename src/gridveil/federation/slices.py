@@ -7,13 +7,14 @@ number, the owner and the voltage limits that hold for the line there.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.federation.names import check_party_name
 from gridveil.federation.partition import GENERATOR, LINE, LOAD, Partition, numbers
 from gridveil.network.costs import Costs
 from gridveil.network.matpower import CaseFile
@@ -113,13 +114,49 @@ class Slice(_Part):
     party: str
     network: str
     network_id: str
-    base_mva: Finite
+    base_mva: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    costs_derived: str
+    """A digest of O* where it was computed from raw loads, else nothing."""
     cost_scale: Finite
     """Σ|O*| of the whole network, public: below a trillionth of it a cost is rounding."""
     buses: tuple[BusPart, ...]
     loads: tuple[LoadPart, ...]
     generators: tuple[GeneratorPart, ...]
     lines: tuple[LinePart, ...]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        """Refuse a slice whose buses and components do not know of each other."""
+        own = self.party
+        at_buses = [
+            (port.component, port.number, port.end, bus.number)
+            for bus in self.buses
+            for port in bus.ports
+            if port.owner == own
+        ]
+        components: list[tuple[str, int, int, int, str]] = [
+            *(("load", load.bus, FROM, load.bus, load.bus_owner) for load in self.loads),
+            *(("generator", g.number, FROM, g.bus, g.bus_owner) for g in self.generators),
+            *(
+                ("line", line.number, i, end.bus, end.owner)
+                for line in self.lines
+                for i, end in enumerate(line.ends)
+            ),
+        ]
+        at_home = [component[:4] for component in components if component[4] == own]
+        if sorted(at_buses) != sorted(at_home):
+            odd = sorted(set(at_buses) ^ set(at_home)) or [("something", 0, 0, 0)]
+            raise ValueError(
+                f"{odd[0][0]} {odd[0][1]} at bus {odd[0][3]}: its bus and itself do not agree on "
+                "where it is connected"
+            )
+        names = [component[:3] for component in components]
+        numbered = [bus.number for bus in self.buses]
+        if len(set(names)) < len(names) or len(set(numbered)) < len(numbered):
+            raise ValueError("something is there twice")
+        for name in self.neighbours:
+            check_party_name(name)
+        return self
 
     @property
     def neighbours(self) -> tuple[str, ...]:
@@ -206,8 +243,13 @@ class Slice(_Part):
         )
 
 
-def split(network: Network, partition: Partition, costs: FloatArray) -> list[Slice]:
-    """Cut a network into the slices of its parties, by name; `costs` are the public O*."""
+def split(
+    network: Network, partition: Partition, costs: FloatArray, costs_derived: str = ""
+) -> list[Slice]:
+    """Cut a network into the slices of its parties, by name; `costs` are the public O*.
+
+    `costs_derived` is their digest if they were computed from raw loads.
+    """
     ports = _ports(network, partition)
     buses, gens = network.buses, network.generators
     number = buses.number.tolist()
@@ -253,6 +295,7 @@ def split(network: Network, partition: Partition, costs: FloatArray) -> list[Sli
             network=network.name,
             network_id=network_id(network),
             base_mva=network.base_mva,
+            costs_derived=costs_derived,
             cost_scale=float(np.abs(costs).sum()),
             buses=_of(party, partition.buses, own_buses),
             loads=_of(party, partition.loads, own_loads),

@@ -41,6 +41,12 @@ class Verdict:
             dtype=float,
         )
 
+    def is_possible(self, first: int, last: int) -> bool:
+        """Whether it can be meant, at the end of a window after iteration `first` up to `last`."""
+        if self.stop is not None:
+            return first < self.stop <= last
+        return self.load_factor > 0 and self.generator_factor > 0 and self.rho >= 0
+
     @classmethod
     def of(cls, values: FloatArray) -> "Verdict":
         """Read it from the numbers of a message."""

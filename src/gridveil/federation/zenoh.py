@@ -126,7 +126,8 @@ def _listen(address: str, identity: Identity, rules: dict[str, Any]) -> zenoh.Se
     try:
         return _open(identity, rules, listen={"endpoints": [f"tls/{address}"]})
     except zenoh.ZError as error:
-        raise GridveilError(f"cannot listen on {address}: {error}") from None
+        reason = re.sub(r" at \S+:\d+\.?", "", str(error))  # where in Zenoh's own sources
+        raise GridveilError(f"cannot listen on {address}: {reason}") from None
 
 
 def _connect(address: str, identity: Identity, rules: dict[str, Any]) -> zenoh.Session:
