@@ -6,7 +6,7 @@ from types import TracebackType
 
 import numpy as np
 
-from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
 from gridveil.errors import GridveilError
 from gridveil.federation.coordinator import Coordinator
 from gridveil.federation.greeting import await_hello, say_hello
@@ -16,6 +16,7 @@ from gridveil.federation.partition import partition_into
 from gridveil.federation.party import Party, finish, greetings, party_letters
 from gridveil.federation.settings import Run
 from gridveil.federation.slices import split
+from gridveil.fidelity.admm import solve_admm
 
 
 class QueueChannel:
@@ -134,7 +135,8 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
 
 def together(network, costs, noisy, beta, **options):
     """Return what the engine in one process comes to."""
-    return restore(network, noisy, costs, beta, "admm", agents=AgentOptions(**options))
+    loads = np.stack([noisy.p, noisy.q], axis=1)
+    return solve_admm(network, loads, costs, beta, AgentOptions(**options))
 
 
 def joined(network, found, parts):

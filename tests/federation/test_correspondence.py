@@ -58,7 +58,7 @@ def test_rubbish_changes_nothing_and_is_told(tmp_path):
         max_iterations=60,
     )  # fmt: skip
     values = joined(network, found, parts)
-    np.testing.assert_array_equal(values["p"], one.network.loads.p)
+    np.testing.assert_array_equal(values["p"], one.p)
     np.testing.assert_array_equal(values["v"], one.point.v)
     reasons = {reason for member in members.values() for _, reason in member.letters.counts.refused}
     assert reasons >= {
@@ -91,7 +91,7 @@ def test_lost_messages_are_sent_again(tmp_path):
         network, costs, noisy, beta, partition_into(network, 3), tmp_path, Losing,
         max_iterations=40,
     )  # fmt: skip
-    np.testing.assert_array_equal(joined(network, found, parts)["p"], one.network.loads.p)
+    np.testing.assert_array_equal(joined(network, found, parts)["p"], one.p)
     assert sum(member.letters.counts.repeated for member in members.values()) > 0
 
 

@@ -50,6 +50,6 @@ def test_all_die_and_start_again(tmp_path, policy, iteration, kind):
         assert not isinstance(result, BaseException), (name, result)
     one = together(network, costs, noisy, beta, **options)
     values = joined(network, found, parts)
-    np.testing.assert_array_equal(values["p"], one.network.loads.p)
+    np.testing.assert_array_equal(values["p"], one.p)
     np.testing.assert_array_equal(values["v"], one.point.v)
     assert found["coordinator"].stop == one.agents.iterations

@@ -22,8 +22,8 @@ def assert_same(case, partition, folder, **options):
     for name, result in found.items():
         assert not isinstance(result, BaseException), (name, result)
     values = joined(network, found, parts)
-    point, loads = one.point, one.network.loads
-    expected = (loads.p, loads.q, point.p, point.q, point.v, point.theta)
+    point = one.point
+    expected = (one.p, one.q, point.p, point.q, point.v, point.theta)
     for mine, theirs in zip(values.values(), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     run = one.agents

@@ -28,6 +28,8 @@ from gridveil.federation.slots import Slots
 from gridveil.federation.verdict import VERDICT_SIZE, Verdict
 from gridveil.opf.status import Status
 
+_LINGERING_SECONDS = 0.5
+"""How long it stays for those to whom its last word got lost."""
 _GROUPS = 2
 _NETS = 2
 _MEMORY = 20 + 3 + VERDICT_SIZE
@@ -105,6 +107,7 @@ class Coordinator:
         self.letters.collect(Kind.DONE, t, parties)
         for party in parties:
             self.letters.post(Kind.DONE, t, party, np.zeros(0))
+        self.letters.attend(_LINGERING_SECONDS)
 
     def _judge(self, start: int, reports: list[FloatArray]) -> Verdict:
         """Return the verdict on a window that began after iteration `start`."""

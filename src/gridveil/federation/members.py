@@ -77,7 +77,7 @@ def run_party(
         found = party.run()
         contribution = contribution_of(part, run, found, mechanism.guarantee(), entry)
         write_contribution(contribution, config.released)
-        finish(letters)
+        _finish(letters, tell)
     return contribution
 
 
@@ -178,11 +178,16 @@ def _say_again(
         raise GridveilError(f"{config.released} is of another party or run; name another file")
     tell(f"{config.released} is there already; nothing was run again")
     letters.advance(config.run.window_end(made.iterations))
+    _finish(letters, tell)
+    return made
+
+
+def _finish(letters: Correspondence, tell: Tell) -> None:
+    """Tell the coordinator; that it does not answer any more undoes nothing."""
     try:
         finish(letters)
     except GridveilError as error:
         tell(f"the coordinator did not answer, and may have known: {error}")
-    return made
 
 
 @contextmanager
