@@ -51,6 +51,14 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[st
         raise GridveilError(f"{path}: this is not a CSV file in UTF-8: {error}") from error
 
 
+def read_file(path: Path) -> bytes:
+    """Return the contents of a file."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the contents of a TOML file."""
     try:

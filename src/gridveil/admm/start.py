@@ -39,8 +39,7 @@ def start_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
 
 def flat_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
     """Return what agents begin with: voltages of 1, generators mid-band, loads as they came."""
-    size, groups = layout.size, layout.groups
-    x = np.zeros(size)
+    x = np.zeros(layout.size)
     x[: len(noisy)] = noisy
     gens = x[len(noisy) :][: 2 * layout.generators].reshape(2, layout.generators)
     first, last = layout.interval_start[:-1], layout.interval_start[1:] - 1
@@ -57,12 +56,17 @@ def flat_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
     lines[:4] = layout.square * np.stack([v_f, v_f, v_t, v_t]) ** 2 + v_f * v_t * wave
     lines[VOLTAGES, :] = v_f**2, v_t**2
     lines[ANGLES, :] = 0.0
+    return begun(x, first_penalties(layout, policy), flat, layout.groups)
+
+
+def begun(x: FloatArray, rho: FloatArray, lines: FloatArray, groups: int) -> State:
+    """Return a state in which nothing has happened yet."""
     return State(
         x=x,
         z=x.copy(),
-        dual=np.zeros(size),
-        rho=first_penalties(layout, policy),
-        lines=flat,
+        dual=np.zeros(len(x)),
+        rho=rho,
+        lines=lines,
         window_z=x.copy(),
         ways=np.zeros((5, groups)),
         turns=np.zeros(groups),

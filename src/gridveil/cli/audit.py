@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from gridveil.cli.options import CalibrationOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.privacy import audit as game
 from gridveil.privacy.calibration import exact
@@ -18,9 +19,7 @@ def audit(
     epsilon: Annotated[str, typer.Option(help="The ε it claims.")] = "1",
     alpha: Annotated[str, typer.Option(help="The distance α it claims it for, in p.u.")] = "0.1",
     trials: Annotated[int, typer.Option(help="Releases per pair of loads.")] = 60_000,
-    calibration: Annotated[
-        Calibrations, typer.Option(help="Of the piecewise mechanism.")
-    ] = Calibrations.SOUND,
+    calibration: CalibrationOption = Calibrations.SOUND,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Bound a mechanism's true ε from below by a guessing game against its exact sampler.

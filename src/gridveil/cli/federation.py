@@ -18,6 +18,15 @@ from rich.table import Table
 
 from gridveil.admm.policy import Policy
 from gridveil.cli.budget import LedgerOption
+from gridveil.cli.options import (
+    AlphaOption,
+    BetaOption,
+    CaseArgument,
+    CostsOption,
+    CostsSourceOption,
+    EpsilonOption,
+    MechanismOption,
+)
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.errors import GridveilError
 from gridveil.network.library import load_case
@@ -35,14 +44,8 @@ if TYPE_CHECKING:
 certs = typer.Typer(help="Make a consortium's authority and its members' certificates.",
                     no_args_is_help=True)  # fmt: skip
 
-CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")]
 ConfigOption = Annotated[Path, typer.Option(help="The member's configuration, a TOML file.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, a line each.")]
-CostsOption = Annotated[
-    Path | None,
-    typer.Option(help="Published costs O*, a CSV: generator, cost. Else from the raw loads."),
-]
-CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]
 PartiesOption = Annotated[
     int | None, typer.Option("--parties", help="Cut the network into so many parts.")
 ]
@@ -267,12 +270,10 @@ def federate(
     partition_file: Annotated[
         Path | None, typer.Option("--partition", help="Or the partition, a CSV file.")
     ] = None,
-    epsilon: Annotated[str, typer.Option(help="Privacy budget ε.")] = "1",
-    alpha: Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")] = "0.1",
-    beta: Annotated[str, typer.Option(help="How far costs may be off, relatively.")] = "0.01",
-    mechanism: Annotated[
-        MechanismName, typer.Option(help="The privacy mechanism.")
-    ] = MechanismName.POLAR_LAPLACE,
+    epsilon: EpsilonOption = "1",
+    alpha: AlphaOption = "0.1",
+    beta: BetaOption = "0.01",
+    mechanism: MechanismOption = MechanismName.POLAR_LAPLACE,
     policy: Annotated[Policy, typer.Option(help="How penalties change.")] = Policy.FAST,
     max_iterations: Annotated[int, typer.Option(min=1, help="At most.")] = 5000,
     tolerance: Annotated[float, typer.Option(help="Of the residuals, in p.u.")] = 1e-5,

@@ -14,6 +14,16 @@ from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.cli.budget import LedgerOption, existing_ledger
 from gridveil.cli.display import Mode, display
+from gridveil.cli.options import (
+    AlphaOption,
+    BetaOption,
+    CalibrationOption,
+    CaseArgument,
+    CostsOption,
+    CostsSourceOption,
+    EpsilonOption,
+    MechanismOption,
+)
 from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method
@@ -58,19 +68,15 @@ def _from_file(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def release(
-    case: Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")],
+    case: CaseArgument,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The folder to make; must not exist yet.")
     ] = None,
-    epsilon: Annotated[str, typer.Option(help="Privacy budget ε.")] = "1",
-    alpha: Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")] = "0.1",
-    beta: Annotated[str, typer.Option(help="How far costs may be off, relatively.")] = "0.01",
-    mechanism: Annotated[
-        MechanismName, typer.Option(help="The privacy mechanism.")
-    ] = MechanismName.POLAR_LAPLACE,
-    calibration: Annotated[
-        Calibrations, typer.Option(help="Of the piecewise mechanism.")
-    ] = Calibrations.SOUND,
+    epsilon: EpsilonOption = "1",
+    alpha: AlphaOption = "0.1",
+    beta: BetaOption = "0.01",
+    mechanism: MechanismOption = MechanismName.POLAR_LAPLACE,
+    calibration: CalibrationOption = Calibrations.SOUND,
     bounds: Annotated[
         Path | None,
         typer.Option(help="Public bounds, a CSV: for the piecewise mechanism, or to clamp to."),
@@ -92,15 +98,12 @@ def release(
     polish: Annotated[
         bool, typer.Option("--polish", help="admm: a central last step, to violations of 1e-6.")
     ] = False,
-    costs: Annotated[
-        Path | None,
-        typer.Option(help="Published costs O*, a CSV: generator, cost. Else from the raw loads."),
-    ] = None,
+    costs: CostsOption = None,
     cost_budget: Annotated[
         str | None,
         typer.Option(help="Part of ε that buys a private total load, from which O* is computed."),
     ] = None,
-    costs_source: Annotated[str, typer.Option(help="Where those costs were published.")] = "",
+    costs_source: CostsSourceOption = "",
     load_buses: Annotated[
         Path | None,
         typer.Option(help="Public list of load buses, one number a line; else those with a load."),

@@ -9,6 +9,14 @@ import typer
 
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
+from gridveil.cli.options import (
+    AlphaOption,
+    BetaOption,
+    CalibrationOption,
+    CaseArgument,
+    EpsilonOption,
+    MechanismOption,
+)
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.solve import NOT_SOLVED
 from gridveil.errors import GridveilError
@@ -29,16 +37,12 @@ _AGENT_OPTIONS = (
 
 def simulate(
     context: typer.Context,
-    case: Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")],
-    alpha: Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")] = "0.1",
-    epsilon: Annotated[str, typer.Option(help="Privacy budget ε.")] = "1",
-    beta: Annotated[str, typer.Option(help="How far costs may be off, relatively.")] = "0.01",
-    mechanism: Annotated[
-        MechanismName, typer.Option(help="The privacy mechanism.")
-    ] = MechanismName.POLAR_LAPLACE,
-    calibration: Annotated[
-        Calibrations, typer.Option(help="Of the piecewise mechanism.")
-    ] = Calibrations.SOUND,
+    case: CaseArgument,
+    alpha: AlphaOption = "0.1",
+    epsilon: EpsilonOption = "1",
+    beta: BetaOption = "0.01",
+    mechanism: MechanismOption = MechanismName.POLAR_LAPLACE,
+    calibration: CalibrationOption = Calibrations.SOUND,
     bounds: Annotated[
         Path | None,
         typer.Option(help="Public bounds for the piecewise mechanism, a CSV; else from the loads."),

@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from gridveil.cli.options import CaseArgument
 from gridveil.cli.output import console, print_json, solver_progress
 from gridveil.network.library import load_case
 from gridveil.opf.acopf import OPFResult, solve_acopf
@@ -17,7 +18,7 @@ _SHOWN = 12
 
 
 def solve(
-    case: Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")],
+    case: CaseArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).

@@ -1,5 +1,6 @@
 """What a sweep came to: one line for each setting, over its draws."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,17 @@ SETTING = ("case", "mechanism", "calibration", "epsilon", "alpha", "beta", "meth
 
 def summarise(table: pa.Table) -> list[dict[str, Any]]:
     """Return a line for each setting, in the order they come: shares, means and worst cases."""
+    return [{**setting, **_line(rows)} for setting, rows in by_setting(table.to_pylist())]
+
+
+def by_setting(
+    rows: Iterable[dict[str, Any]],
+) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Return every setting with its rows, in the order they come."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in table.to_pylist():
+    for row in rows:
         groups.setdefault(tuple(row[name] for name in SETTING), []).append(row)
-    return [
-        {**dict(zip(SETTING, setting, strict=True)), **_line(rows)}
-        for setting, rows in groups.items()
-    ]
+    return [(dict(zip(SETTING, key, strict=True)), some) for key, some in groups.items()]
 
 
 def _line(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from gridveil.errors import GridveilError, told_as_mistakes
 from gridveil.federation.party import Agreed
 from gridveil.federation.settings import Run
 from gridveil.federation.slices import Slice
-from gridveil.files import write_atomically
+from gridveil.files import read_file, write_atomically
 from gridveil.opf.status import Status
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry
@@ -111,12 +111,8 @@ def write_contribution(contribution: Contribution, path: Path) -> None:
 
 def read_contribution(path: Path) -> Contribution:
     """Read a contribution, or say what is wrong with it."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
     with told_as_mistakes(path):
-        contribution = Contribution.model_validate_json(data)
+        contribution = Contribution.model_validate_json(read_file(path))
     if contribution.status not in Status.__members__:
         raise GridveilError(f"{path}: status: {contribution.status!r} is unknown")
     return contribution

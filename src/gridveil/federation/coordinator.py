@@ -13,7 +13,7 @@ import numpy as np
 from gridveil.admm.iteration import HOLD
 from gridveil.admm.penalties import paper_penalty
 from gridveil.admm.policy import Policy
-from gridveil.admm.start import PAPER_START
+from gridveil.admm.start import PAPER_START, begun
 from gridveil.admm.state import State
 from gridveil.admm.steps import DUAL, PRIMAL, TOLD, judge
 from gridveil.arrays import FloatArray
@@ -31,6 +31,7 @@ from gridveil.opf.status import Status
 _LINGERING_SECONDS = 0.5
 """How long it stays for those to whom its last word got lost."""
 _GROUPS = 2
+"""Everybody's loads are one, and everybody's generators."""
 _NETS = 2
 _MEMORY = 20 + 3 + VERDICT_SIZE
 """What it remembers: the two groups, ρ, calm iterations, the iteration, and its last verdict."""
@@ -49,7 +50,9 @@ class Coordinator:
     ) -> None:
         """`store` is the file of its state; `progress` gets iteration, primal and dual residual."""
         self._run, self._progress = run, progress
-        self._state, self._rho, self._calm = _empty_state(), PAPER_START, 0
+        nothing = np.zeros(0)
+        self._state = begun(nothing, nothing, np.zeros((5, 0)), _GROUPS)
+        self._rho, self._calm = PAPER_START, 0
         window = run.window * TOLD + _NETS
         sizes = {
             (party, kind): size
@@ -61,10 +64,8 @@ class Coordinator:
             )
         }
         self._slots = Slots(store, run.digest() + b"coordinator", _MEMORY, 2)
-        rows = Slots(
-            store.with_name(f"{store.name}.history"), run.digest(), 2, run.max_iterations + 1
-        )
-        self._rows = rows
+        history = store.with_name(f"{store.name}.history")
+        self._rows = Slots(history, run.digest(), 2, run.max_iterations + 1)
         self.letters = Correspondence(channel, run.id, sizes, run.patience, tell, run.window)
 
     def run(self) -> Verdict:
@@ -158,22 +159,3 @@ def _kept(state: State) -> tuple[FloatArray, ...]:
     return (
         state.ways, state.turns, state.last_factor, state.raised, state.residuals, state.iteration,
     )  # fmt: skip
-
-
-def _empty_state() -> State:
-    """Return the state of the two groups that everybody's loads and generators form."""
-    nothing = np.zeros(0)
-    return State(
-        x=nothing,
-        z=nothing,
-        dual=nothing,
-        rho=nothing,
-        lines=np.zeros((5, 0)),
-        window_z=nothing,
-        ways=np.zeros((5, _GROUPS)),
-        turns=np.zeros(_GROUPS),
-        last_factor=np.ones(_GROUPS),
-        raised=np.ones(_GROUPS),
-        residuals=np.array([0.0, np.inf]),
-        iteration=np.zeros(2),
-    )

@@ -7,7 +7,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from gridveil.arrays import FloatArray
-from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.errors import told_as_mistakes
+from gridveil.files import read_file
 
 
 class Outcome(BaseModel):
@@ -33,9 +34,5 @@ class Outcome(BaseModel):
 
 def read_outcome(path: Path) -> Outcome:
     """Read the outcome of a run, or say what is wrong with it."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
     with told_as_mistakes(path):
-        return Outcome.model_validate_json(data)
+        return Outcome.model_validate_json(read_file(path))

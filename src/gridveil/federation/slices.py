@@ -13,9 +13,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gridveil.arrays import FloatArray
-from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.errors import told_as_mistakes
 from gridveil.federation.names import check_party_name
 from gridveil.federation.partition import GENERATOR, LINE, LOAD, Partition, numbers
+from gridveil.files import read_file
 from gridveil.network.costs import Costs
 from gridveil.network.matpower import CaseFile
 from gridveil.network.network import Buses, Generators, Lines, Loads, Network
@@ -308,11 +309,7 @@ def split(
 
 def read_slice(path: Path) -> Slice:
     """Read a slice, or say what is wrong with it."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
-    return parse_slice(data, str(path))
+    return parse_slice(read_file(path), str(path))
 
 
 def parse_slice(data: bytes, where: str) -> Slice:

@@ -1,17 +1,14 @@
 """Rows of a sweep, a line to each setting, with the columns the paper lacks."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from gridveil.experiments.paper.exhibit import audited_epsilon
 from gridveil.experiments.run import Row
+from gridveil.experiments.summary import by_setting
 from gridveil.privacy.choose import Calibrations, MechanismName
 
-_SETTING = (
-    "case", "mechanism", "calibration", "epsilon", "alpha", "beta", "method", "policy",
-)  # fmt: skip
 _MEANS = (
     "displacement",
     "central_displacement",
@@ -25,13 +22,7 @@ _MEANS = (
 
 def summarised(rows: Iterable[Row]) -> list[Row]:
     """Return a line to each setting: means over its draws, worst cases, and the audited ε."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in _SETTING), []).append(row)
-    return [
-        {**(setting := dict(zip(_SETTING, key, strict=True))), **_line(setting, some)}
-        for key, some in groups.items()
-    ]
+    return [{**setting, **_line(setting, some)} for setting, some in by_setting(rows)]
 
 
 def ways(lines: Iterable[Row]) -> list[str]:

@@ -27,6 +27,7 @@ def _loads(draw: Draw) -> list[tuple[Row, Row]]:
     original, noisy = draw.network.loads, draw.noisy
     rows = []
     for policy, found in draw.agents.items():
+        setting = draw.row(policy)
         ours, central = found.network.loads, draw.central.network.loads
         for i, bus in enumerate(draw.network.load_buses):
             load = {
@@ -40,7 +41,7 @@ def _loads(draw: Draw) -> list[tuple[Row, Row]]:
                 "p_central": float(central.p[i]),
                 "q_central": float(central.q[i]),
             }
-            rows.append((draw.row(policy), load))
+            rows.append((setting, load))
     return rows
 
 

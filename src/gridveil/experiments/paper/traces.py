@@ -29,7 +29,7 @@ def exhibit(definition: Definition, study: Study) -> Exhibit:  # noqa: ARG001
 def _rows(draw: Draw) -> list[Row]:
     return [
         {
-            **draw.row(policy),
+            **setting,
             "iteration": i + 1,
             "primal": float(history.primal[i]),
             "dual": float(history.dual[i]),
@@ -37,7 +37,7 @@ def _rows(draw: Draw) -> list[Row]:
             "cost": float(history.cost[i]),
         }
         for policy, found in draw.agents.items()
-        for history in [run_of(found).history]
+        for setting, history in [(draw.row(policy), run_of(found).history)]
         for i in range(len(history))
     ]
 
