@@ -12,6 +12,7 @@ import math
 
 from gridveil.admm.compiled import compiled, compiled_inner
 
+Three = tuple[float, float, float]
 Four = tuple[float, float, float, float]
 Five = tuple[float, float, float, float, float]
 Six = tuple[float, float, float, float, float, float]
@@ -22,15 +23,23 @@ Expansion = tuple[float, float, float, float, float, float, float, float, float,
 
 _LAST_STEP = 1e-8
 """A Newton step this small is the last: what it leaves is of the order of its square."""
-_ROUNDING = 1e-13
-_LEAST_DAMPING = 1e-12
-_MOST_STEPS = 200
-_MOST_ROUNDS = 40
+_ROUNDING = 2e-16
+_MOST_STEPS = 100
+_MOST_CHANGES = 40
+"""Of what is at a limit, within a step."""
+_ENOUGH = 1e-4
+"""The part of what a step promises that it must keep."""
+_LEAST_SHARE, _DAMPING = 0.01, 1e-3
+"""A step that fails even when cut to this share is damped by this, relative to the curvature."""
+_LEAST_DAMPING = 1e-9
+"""First tried where a model has no minimum, relative to the curvature."""
 _RATE_TOLERANCE = 1e-11
 """How far |S|²/rate² may be above 1."""
 _RATE_PENALTY = 20.0
-"""First weight of a broken limit, relative to that of the flows; ten times more if too little."""
-_FAIR_PROGRESS = 0.1
+"""Usual weight of a broken limit, relative to that of the flows."""
+_LEAST_WEIGHT, _MOST_WEIGHT = 0.02, 1e4
+"""How much less it may be while steps fail, and more once they are shorter than _NEAR."""
+_NEAR = 1e-4
 _CLEAR_OF_RATE = -1e-3
 """|S|²/rate² − 1 below which a limit without multiplier plays no part in the last step."""
 
@@ -113,8 +122,9 @@ def line_agent(
     """Model 4: project a line's eight targets onto its physics and limits.
 
     The flows depend on (v_f, v_t, δ) alone, and given δ each angle moves from its target in inverse
-    proportion to its penalty. So this is a problem of three variables in a box, solved by damped
-    Newton steps from the last solution. An augmented Lagrangian keeps the thermal limits.
+    proportion to its penalty. So this is a problem of three variables in a box with two thermal
+    limits, solved by Newton steps from the last solution. A step keeps the box, and the limits to
+    first order; an augmented Lagrangian tells whether it is any good.
 
     `square`, `cosine`, `sine` are the line's flow coefficients (see network/flows.py), `box` limits
     v_f, v_t and δ, `start` is the last (v_f, v_t, δ, μ_f, μ_t), with the multipliers μ of
@@ -124,55 +134,72 @@ def line_agent(
     v_t = min(max(start[1], box[2]), box[3])
     delta = min(max(start[2], box[4]), box[5])
     mu_f, mu_t = start[3], start[4]
-    weight = _RATE_PENALTY * 0.25 * (rho[0] + rho[1] + rho[2] + rho[3])
-    penalty = weight * rate * rate if rate < math.inf else 1.0
-    last_miss = math.inf
-    for _ in range(_MOST_ROUNDS):
-        model, new_f, new_t, excess = _line_model(
-            square, cosine, sine, rate, target, rho, v_f, v_t, delta, mu_f, mu_t, penalty
+    admittance = cosine[0] * cosine[0] + sine[0] * sine[0]
+    penalty = usual = _rate_penalty(admittance, rate, rho)
+    noise = _ROUNDING * math.sqrt((rho[0] + rho[1] + rho[2] + rho[3]) * admittance)
+    model, limit_f, limit_t = _line_model(
+        square, cosine, sine, rate, target, rho, v_f, v_t, delta, mu_f, mu_t
+    )
+    share, damping, is_lost = 1.0, 0.0, False
+    for _ in range(_MOST_STEPS):
+        a, b, d = _newton_step(
+            model,
+            limit_f,
+            limit_t,
+            mu_f,
+            mu_t,
+            penalty,
+            (
+                box[0] - v_f,
+                box[1] - v_f,
+                box[2] - v_t,
+                box[3] - v_t,
+                box[4] - delta,
+                box[5] - delta,
+            ),
+            damping,
         )
-        damping = 0.0
-        for _ in range(_MOST_STEPS):
-            scale = abs(model[4]) + abs(model[7]) + abs(model[9])
-            definite, a, b, d = _newton_step(
-                model,
-                _is_free(v_f, box[0], box[1], model[1]),
-                _is_free(v_t, box[2], box[3], model[2]),
-                _is_free(delta, box[4], box[5], model[3]),
-                damping,
-            )
-            if not definite:
-                damping = max(8.0 * damping, _LEAST_DAMPING * scale)
-                continue
-            a = min(max(v_f + a, box[0]), box[1])
-            b = min(max(v_t + b, box[2]), box[3])
-            d = min(max(delta + d, box[4]), box[5])
-            size = max(abs(a - v_f), abs(b - v_t), abs(d - delta))
-            last = size <= _LAST_STEP and damping == 0.0
-            if last and mu_f == 0.0 and mu_t == 0.0 and excess < _CLEAR_OF_RATE:
-                v_f, v_t, delta = a, b, d
-                break
-            after, after_f, after_t, after_excess = _line_model(
-                square, cosine, sine, rate, target, rho, a, b, d, mu_f, mu_t, penalty
-            )
-            promised = model[1] * (a - v_f) + model[2] * (b - v_t) + model[3] * (d - delta)
-            if last or after[0] <= model[0] + 1e-4 * promised + _ROUNDING * abs(model[0]):
-                v_f, v_t, delta = a, b, d
-                model, new_f, new_t, excess = after, after_f, after_t, after_excess
-                damping = 0.0 if damping <= _LEAST_DAMPING * scale else 0.125 * damping
-                if last:
-                    break
-            elif size <= 1e-14:
-                break
-            else:
-                damping = max(8.0 * damping, _LEAST_DAMPING * scale)
-        miss = max(abs(new_f - mu_f), abs(new_t - mu_t)) / penalty
-        mu_f, mu_t = new_f, new_t
-        if miss <= _RATE_TOLERANCE:
+        merit = model[0] + _price(limit_f, mu_f, penalty) + _price(limit_t, mu_t, penalty)
+        along_f = limit_f[1] * a + limit_f[2] * b + limit_f[3] * d
+        along_t = limit_t[1] * a + limit_t[2] * b + limit_t[3] * d
+        promised = share * (
+            model[1] * a
+            + model[2] * b
+            + model[3] * d
+            + _pushed(limit_f[0], mu_f, penalty) * along_f
+            + _pushed(limit_t[0], mu_t, penalty) * along_t
+        )
+        rounding = noise * math.sqrt(model[0]) + _ROUNDING * abs(merit)
+        size = max(abs(a), abs(b), abs(d))
+        was_lost, is_lost = is_lost, abs(promised) <= rounding  # in what the objective cannot show
+        last = size <= _LAST_STEP or (was_lost and is_lost)
+        a = min(max(v_f + share * a, box[0]), box[1])
+        b = min(max(v_t + share * b, box[2]), box[3])
+        d = min(max(delta + share * d, box[4]), box[5])
+        clear = max(limit_f[0], limit_t[0]) < _CLEAR_OF_RATE
+        if last and mu_f == 0.0 and mu_t == 0.0 and clear:
+            v_f, v_t, delta = a, b, d
             break
-        if miss > _FAIR_PROGRESS * last_miss:
-            penalty *= 10.0
-        last_miss = miss
+        after, after_f, after_t = _line_model(
+            square, cosine, sine, rate, target, rho, a, b, d, mu_f, mu_t
+        )
+        reached = after[0] + _price(after_f, mu_f, penalty) + _price(after_t, mu_t, penalty)
+        if last or is_lost or reached <= merit + _ENOUGH * promised + rounding:
+            mu_f += share * (_pushed(limit_f[0] + along_f, mu_f, penalty) - mu_f)
+            mu_t += share * (_pushed(limit_t[0] + along_t, mu_t, penalty) - mu_t)
+            v_f, v_t, delta, model, limit_f, limit_t = a, b, d, after, after_f, after_t
+            if last and _is_kept(limit_f[0], mu_f) and _is_kept(limit_t[0], mu_t):
+                break
+            if share == 1.0 and penalty < (_MOST_WEIGHT if size <= _NEAR else 1.0) * usual:
+                penalty *= 4.0
+            share, damping = 1.0, 0.0
+        elif share == 1.0 and penalty > _LEAST_WEIGHT * usual:
+            penalty *= 0.1
+        elif share > _LEAST_SHARE:
+            share *= 0.25
+        else:
+            scale = abs(model[4]) + abs(model[7]) + abs(model[9])
+            share, damping = 1.0, max(64.0 * damping, _DAMPING * scale)
     return v_f, v_t, delta, mu_f, mu_t
 
 
@@ -197,9 +224,16 @@ def line_copies(
 
 
 @compiled_inner
-def _is_free(value: float, low: float, high: float, slope: float) -> bool:
-    """Whether a variable may move downhill: it does not stand at a limit and press against it."""
-    return not ((value <= low and slope >= 0.0) or (value >= high and slope <= 0.0))
+def _rate_penalty(admittance: float, rate: float, rho: Eight) -> float:
+    """Return the weight of a broken limit: many times what holds the flows to their targets.
+
+    Voltages hold them too, by |y|² p.u. of flow squared to one of voltage squared.
+    """
+    if not rate < math.inf:
+        return 1.0
+    flows = rho[0] + rho[1] + rho[2] + rho[3]
+    voltages = rho[4] + rho[5] + rho[6] + rho[7]
+    return _RATE_PENALTY * 0.25 * (flows + voltages / admittance) * rate * rate
 
 
 @compiled_inner
@@ -215,9 +249,11 @@ def _line_model(
     delta: float,
     mu_f: float,
     mu_t: float,
-    penalty: float,
-) -> tuple[Expansion, float, float, float]:
-    """Return a line's objective with derivatives, its limits' new multipliers, the worst excess."""
+) -> tuple[Expansion, Four, Four]:
+    """Return a line's objective with derivatives, and |S|²/rate² − 1 at both ends with slopes.
+
+    The multipliers μ of these limits bend the objective: its Hessian is that of the Lagrangian.
+    """
     c, s = math.cos(delta), math.sin(delta)
     p_f = _flow(square[0], 0.0, cosine[0], sine[0], v_f, v_t, c, s)
     q_f = _flow(square[1], 0.0, cosine[1], sine[1], v_f, v_t, c, s)
@@ -229,10 +265,10 @@ def _line_model(
     total = _add(total, p_t, *_square(rho[2], p_t[0] - target[2]))
     total = _add(total, q_t, *_square(rho[3], q_t[0] - target[3]))
     if not rate < math.inf:
-        return total, 0.0, 0.0, -1.0
-    total, mu_f, excess_f = _add_limit(total, p_f, q_f, rate, mu_f, penalty)
-    total, mu_t, excess_t = _add_limit(total, p_t, q_t, rate, mu_t, penalty)
-    return total, mu_f, mu_t, max(excess_f, excess_t)
+        return total, (-1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0)
+    total, limit_f = _limit(total, p_f, q_f, rate, mu_f)
+    total, limit_t = _limit(total, p_t, q_t, rate, mu_t)
+    return total, limit_f, limit_t
 
 
 @compiled_inner
@@ -310,46 +346,190 @@ def _add(
 
 
 @compiled_inner
-def _add_limit(
-    total: Expansion, p: Expansion, q: Expansion, rate: float, multiplier: float, penalty: float
-) -> tuple[Expansion, float, float]:
-    """Add the augmented Lagrangian of |S|²/rate² ≤ 1; return also the new multiplier and excess."""
+def _limit(
+    total: Expansion, p: Expansion, q: Expansion, rate: float, multiplier: float
+) -> tuple[Expansion, Four]:
+    """Return the objective bent by a limit, and |S|²/rate² − 1 with its slopes."""
     share = 1.0 / (rate * rate)
-    load = _add(
-        (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-        p,
-        share * p[0] * p[0],
-        2.0 * share * p[0],
-        2.0 * share,
+    a, b = 2.0 * share * p[0], 2.0 * share * q[0]
+    limit = (
+        share * (p[0] * p[0] + q[0] * q[0]) - 1.0,
+        a * p[1] + b * q[1],
+        a * p[2] + b * q[2],
+        a * p[3] + b * q[3],
     )
-    load = _add(load, q, share * q[0] * q[0], 2.0 * share * q[0], 2.0 * share)
-    force = max(multiplier + penalty * load[0], 0.0)
-    value = (force * force - multiplier * multiplier) / (2.0 * penalty)
-    return _add(total, load, value, force, penalty if force > 0.0 else 0.0), force, load[0]
+    if multiplier == 0.0:
+        return total, limit
+    bend = 2.0 * share * multiplier
+    total = _bent(total, p, bend, multiplier * a)
+    return _bent(total, q, bend, multiplier * b), limit
+
+
+@compiled_inner
+def _bent(total: Expansion, inner: Expansion, curvature: float, slope: float) -> Expansion:
+    """Add the second derivatives of a function of one inner quantity."""
+    value, g0, g1, g2 = total[0], total[1], total[2], total[3]
+    total = _add(total, inner, 0.0, slope, curvature)
+    return value, g0, g1, g2, total[4], total[5], total[6], total[7], total[8], total[9]
+
+
+@compiled_inner
+def _pushed(excess: float, multiplier: float, penalty: float) -> float:
+    """Return the new multiplier of a limit, which is also its force."""
+    return max(multiplier + penalty * excess, 0.0)
+
+
+@compiled_inner
+def _is_kept(excess: float, multiplier: float) -> bool:
+    """Whether a limit is kept, and has a multiplier only where it is met."""
+    return abs(excess) <= _RATE_TOLERANCE or (excess < 0.0 and multiplier == 0.0)
+
+
+@compiled_inner
+def _price(limit: Four, multiplier: float, penalty: float) -> float:
+    """Return what a limit adds to the augmented Lagrangian."""
+    force = _pushed(limit[0], multiplier, penalty)
+    return (force * force - multiplier * multiplier) / (2.0 * penalty)
+
+
+@compiled_inner
+def _pressed(model: Expansion, limit: Four, multiplier: float, penalty: float) -> Expansion:
+    """Add a limit in force to a model."""
+    force = multiplier + penalty * limit[0]
+    _, a, b, d = limit
+    return (
+        model[0],
+        model[1] + force * a,
+        model[2] + force * b,
+        model[3] + force * d,
+        model[4] + penalty * a * a,
+        model[5] + penalty * a * b,
+        model[6] + penalty * a * d,
+        model[7] + penalty * b * b,
+        model[8] + penalty * b * d,
+        model[9] + penalty * d * d,
+    )
 
 
 @compiled_inner
 def _newton_step(
-    model: Expansion, free_f: bool, free_t: bool, free_d: bool, damping: float
+    model: Expansion,
+    limit_f: Four,
+    limit_t: Four,
+    mu_f: float,
+    mu_t: float,
+    penalty: float,
+    room: Six,
+    least: float,
+) -> Three:
+    """Return the step to the minimum of the model within the limits, and the room in the box.
+
+    The variable that would leave the box first goes to its limit, and the others make the best of
+    it; it comes back where it would rather. A thermal limit is in force where the step would break
+    it. Where the model has no minimum it is made steeper, by `least` at least.
+    """
+    on_f, on_t = mu_f + penalty * limit_f[0] > 0.0, mu_t + penalty * limit_t[0] > 0.0
+    whole = model
+    if on_f:
+        whole = _pressed(whole, limit_f, mu_f, penalty)
+    if on_t:
+        whole = _pressed(whole, limit_t, mu_t, penalty)
+    fix_a = fix_b = fix_d = False
+    to_a = to_b = to_d = a = b = d = 0.0
+    damping = least
+    for _ in range(_MOST_CHANGES):
+        definite, a, b, d = _solve(whole, (fix_a, fix_b, fix_d), (to_a, to_b, to_d), damping)
+        if not definite:
+            scale = abs(model[4]) + abs(model[7]) + abs(model[9])
+            damping = max(8.0 * damping, _LEAST_DAMPING * scale)
+            continue
+        share_a = _share(a, room[0], room[1])
+        share_b = _share(b, room[2], room[3])
+        share_d = _share(d, room[4], room[5])
+        first = min(share_a, share_b, share_d)
+        if first < 1.0:
+            if share_a == first:
+                fix_a, to_a = True, min(max(a, room[0]), room[1])
+            elif share_b == first:
+                fix_b, to_b = True, min(max(b, room[2]), room[3])
+            else:
+                fix_d, to_d = True, min(max(d, room[4]), room[5])
+            continue
+        if fix_a and _is_kept_wrongly(
+            whole[1] + whole[4] * a + whole[5] * b + whole[6] * d, to_a, room[0], room[1]
+        ):
+            fix_a, to_a = False, 0.0
+            continue
+        if fix_b and _is_kept_wrongly(
+            whole[2] + whole[5] * a + whole[7] * b + whole[8] * d, to_b, room[2], room[3]
+        ):
+            fix_b, to_b = False, 0.0
+            continue
+        if fix_d and _is_kept_wrongly(
+            whole[3] + whole[6] * a + whole[8] * b + whole[9] * d, to_d, room[4], room[5]
+        ):
+            fix_d, to_d = False, 0.0
+            continue
+        along_f = limit_f[1] * a + limit_f[2] * b + limit_f[3] * d
+        along_t = limit_t[1] * a + limit_t[2] * b + limit_t[3] * d
+        breaks_f = mu_f + penalty * (limit_f[0] + along_f) > 0.0
+        breaks_t = mu_t + penalty * (limit_t[0] + along_t) > 0.0
+        if breaks_f == on_f and breaks_t == on_t:
+            if damping > least:  # what is left to move may be convex without it
+                plain, f, t, e = _solve(whole, (fix_a, fix_b, fix_d), (to_a, to_b, to_d), least)
+                inside = room[0] <= f <= room[1] and room[2] <= t <= room[3]
+                if plain and inside and room[4] <= e <= room[5]:
+                    a, b, d = f, t, e
+            break
+        on_f, on_t, whole = breaks_f, breaks_t, model
+        if on_f:
+            whole = _pressed(whole, limit_f, mu_f, penalty)
+        if on_t:
+            whole = _pressed(whole, limit_t, mu_t, penalty)
+        fix_a = fix_b = fix_d = False
+        to_a = to_b = to_d = 0.0
+    return a, b, d
+
+
+@compiled_inner
+def _share(step: float, below: float, above: float) -> float:
+    """Return how much of a step there is room for, 1 at most."""
+    if step < below:
+        return below / step
+    return above / step if step > above else 1.0
+
+
+@compiled_inner
+def _is_kept_wrongly(slope: float, to: float, below: float, above: float) -> bool:
+    """Whether a variable that was put to a limit would rather leave it, into the box."""
+    return below < above and (slope > 0.0 if to >= above else slope < 0.0)
+
+
+@compiled_inner
+def _solve(
+    model: Expansion, fixed: tuple[bool, bool, bool], to: Three, damping: float
 ) -> tuple[bool, float, float, float]:
-    """Return whether the damped Hessian of the free variables is definite, and the Newton step."""
+    """Return whether the model is convex, and its minimum with some variables fixed."""
     _, g0, g1, g2, h00, h01, h02, h11, h12, h22 = model
-    if not free_f:
-        g0, h00, h01, h02 = 0.0, 1.0, 0.0, 0.0
-    if not free_t:
-        g1, h01, h11, h12 = 0.0, 0.0, 1.0, 0.0
-    if not free_d:
-        g2, h02, h12, h22 = 0.0, 0.0, 0.0, 1.0
+    g0 += h01 * to[1] + h02 * to[2]
+    g1 += h01 * to[0] + h12 * to[2]
+    g2 += h02 * to[0] + h12 * to[1]
+    if fixed[0]:
+        g0, h00, h01, h02 = -to[0], 1.0, 0.0, 0.0
+    if fixed[1]:
+        g1, h01, h11, h12 = -to[1], 0.0, 1.0, 0.0
+    if fixed[2]:
+        g2, h02, h12, h22 = -to[2], 0.0, 0.0, 1.0
     tiny = 1e-14 * (abs(h00) + abs(h11) + abs(h22))
-    d0 = h00 + damping
+    d0 = h00 + (0.0 if fixed[0] else damping)
     if d0 <= tiny:
         return False, 0.0, 0.0, 0.0
     l10, l20 = h01 / d0, h02 / d0
-    d1 = h11 + damping - l10 * h01
+    d1 = h11 + (0.0 if fixed[1] else damping) - l10 * h01
     if d1 <= tiny:
         return False, 0.0, 0.0, 0.0
     l21 = (h12 - l20 * h01) / d1
-    d2 = h22 + damping - l20 * h02 - l21 * (h12 - l20 * h01)
+    d2 = h22 + (0.0 if fixed[2] else damping) - l20 * h02 - l21 * (h12 - l20 * h01)
     if d2 <= tiny:
         return False, 0.0, 0.0, 0.0
     y1 = -g1 + l10 * g0
