@@ -28,7 +28,7 @@ def problem(name, seed=1):
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), seed)
     layout = build_layout(network, cost_bands(network, costs, 0.01))
-    return layout, np.concatenate([noisy.p, noisy.q]), network.generators.costs
+    return layout, np.concatenate([noisy.p, noisy.q])
 
 
 SMALL = problem("case39_epri")
@@ -63,7 +63,8 @@ def test_the_history_has_a_row_for_every_iteration():
     for column in vars(result.history).values():
         assert column.shape == (321,)
         assert np.isfinite(column).all()
-    layout, noisy, costs = SMALL
+    layout, noisy = SMALL
+    costs = load_case("case39_epri").generators.costs
     loads, outputs = np.split(result.state.x[: len(noisy) + layout.generators], [len(noisy)])
     assert result.history.objective[-1] == pytest.approx(((loads - noisy) ** 2).sum())
     assert result.history.cost[-1] == pytest.approx(costs(outputs).sum())
@@ -158,10 +159,10 @@ def test_a_disk_that_fills_up_does_not_cost_the_run(tmp_path):
 
 
 def test_numbers_that_are_none_end_a_run():
-    layout, noisy, costs = SMALL
+    layout, noisy = SMALL
     broken = noisy.copy()
     broken[3] = np.nan
-    result = run(AgentOptions(), (layout, broken, costs))
+    result = run(AgentOptions(), (layout, broken))
     assert result.status is Status.FAILED
     assert result.iterations < 5
 
@@ -285,3 +286,9 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
     stood = len(run(AgentOptions(max_iterations=1, tolerance=0.0, checkpoint=path)).history)
     resumed = run(AgentOptions(max_iterations=stood + 50, tolerance=0.0, checkpoint=path))
     assert same(resumed, run(AgentOptions(max_iterations=stood + 50, tolerance=0.0)))
+
+
+def test_the_multipliers_of_thermal_limits_stay_within_reason():
+    """They grew to 1e34 once, on a line of little impedance, and froze it where it was."""
+    result = run(AgentOptions(max_iterations=1100, tolerance=0.0), problem("case1354_pegase"))
+    assert 0 < result.state.lines[3:].max() < 1e3

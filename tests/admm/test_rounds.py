@@ -72,8 +72,7 @@ def test_a_working_network_is_a_fixed_point(network):
     assert v == pytest.approx(point.v, abs=1e-6)
     assert theta == pytest.approx(point.theta, abs=1e-6)
     history = np.empty((20, COLUMNS))
-    outputs = np.empty((20, len(network.generators)))
-    advance(layout, noisy, state, False, 0.0, False, history, outputs)
+    advance(layout, noisy, state, False, 0.0, False, history)
     assert history[:, :2].max() <= 1e-4  # as far as AC-OPF's own mismatch and limits allow
     assert state.x == pytest.approx(wanted, abs=1e-4)
 

@@ -14,7 +14,7 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.files import write_atomically
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def fingerprint(layout: Layout, noisy: FloatArray, policy: Policy) -> str:

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numba
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
@@ -32,7 +32,7 @@ def cache_folder(name: str) -> Path | None:
     A folder that Numba could not write to would make it fall back to one beside the source.
     """
     digest = hashlib.sha256(f"{numba.__version__} {sys.version} {get_host_cpu_name()}".encode())
-    for source in sorted(Path(__file__).resolve().parent.glob("*.py")):
+    for source in sorted(Path(__file__).resolve().parent.rglob("*.py")):
         digest.update(f"{source} {source.stat().st_mtime_ns} ".encode() + source.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
@@ -78,16 +78,31 @@ class CodeCache:
 
     def compile(self, function: F, **options: bool) -> F:
         """Compile a function at its first call, or take it from the cache."""
-        config: Any = numba.config
+        jit: Any = numba.njit
+        options = {"nogil": True, **options}
+        result: F = self._kept(
+            numba.config, lambda cache: jit(cache=cache, error_model="numpy", **options)(function)
+        )
+        return result
+
+    def compile_kernel(self, function: F) -> F:
+        """Compile a kernel for a GPU at its first launch, or take it from the cache."""
+        from numba import cuda
+        from numba.cuda.core import config
+
+        kernel: F = self._kept(config, lambda cache: cuda.jit(cache=cache)(function))
+        return kernel
+
+    def _kept(self, config: Any, compiled: Callable[[bool], Any]) -> Any:
+        """Let Numba keep what it compiles in our folder."""
         before, config.CACHE_DIR = config.CACHE_DIR, str(self._folder or "")
-        cached = self._folder is not None
         try:
-            jit: Any = numba.njit(cache=cached, nogil=True, error_model="numpy", **options)  # type: ignore[call-overload]
-            result: F = jit(function)
-            if self._is_read:
-                cast(Any, result)._cache.save_overload = _keep_nothing
+            result = compiled(self._folder is not None)
         finally:
             config.CACHE_DIR = before
+        cache = getattr(result, "_cache", None)  # none where Numba does not compile
+        if self._is_read and cache is not None:
+            cache.save_overload = _keep_nothing
         return result
 
 

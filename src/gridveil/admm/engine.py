@@ -1,100 +1,149 @@
 """Runs the agents of a network until they agree, are told to stop, or run out of iterations."""
 
-import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
-import numba
 import numpy as np
 
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from gridveil.admm.compiled import ENGINE
+from gridveil.admm.cpu import CpuMachine, compile_agents, threads
+from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.gpu.session import batch_size, gpu_machine
 from gridveil.admm.history import History, empty_history, joined
-from gridveil.admm.iteration import COLUMNS, HOLD, advance
+from gridveil.admm.iteration import HOLD
 from gridveil.admm.layout import Layout
+from gridveil.admm.machine import Machine
 from gridveil.admm.options import AgentOptions, Progress
-from gridveil.admm.policy import Policy
 from gridveil.admm.result import AgentRun
 from gridveil.admm.start import start_state
-from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.network.costs import Costs
 from gridveil.opf.status import Status
 
 _CALL_SECONDS = 0.05
 """How long one call of compiled code should take: how soon a run notices that it should stop."""
 _FIRST_CALL = 10
-_LINES_FOR_THREADS = 1000
-"""From how many lines on a single run uses all threads."""
-_all_threads = threading.Lock()
-_PROCESS = os.getpid()
 
 
 def run_agents(
     layout: Layout,
     noisy: FloatArray,
-    costs: Costs,
     options: AgentOptions,
     stop: threading.Event,
     alone: bool = True,
 ) -> AgentRun:
     """Run the agents for noisy loads (p of all, then q), until `stop` is set at the latest.
 
-    One that runs `alone` may use all threads.
+    On a CPU, one that runs `alone` may use all threads.
     """
+    on_gpu = chosen_device(options.device, len(layout.rate)) is Device.CUDA
     compile_agents(layout, noisy, options)
     problem = fingerprint(layout, noisy, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
     state, history = resumed or (start_state(layout, noisy, options.policy), empty_history())
     state.iteration[1] = _calm(history, options.tolerance)
-    pieces, before, iterations = [history], len(history), len(history)
     if options.checkpoint:  # before any work is done that could not be saved
         save_checkpoint(options.checkpoint, problem, state, history)
-    seconds, count, saved = 0.0, _FIRST_CALL, time.monotonic()
-    with _threads(layout, alone) as threaded:
-        while (status := _ending(pieces[-1], iterations, seconds, state, options, stop)) is None:
-            count = min(count, options.max_iterations - iterations)
-            started = time.perf_counter()
-            piece = _advance(layout, noisy, costs, state, options, count, threaded)
-            taken = time.perf_counter() - started
-            pieces.append(piece)
-            iterations, seconds = iterations + len(piece), seconds + taken
-            count = int(np.clip(count * _CALL_SECONDS / taken, 1, 10 * count))
-            if options.progress is not None:
-                options.progress(_progress(iterations, piece))
-            if options.checkpoint and time.monotonic() - saved > options.checkpoint_seconds:
-                _save(options, problem, state, pieces)
-                saved = time.monotonic()
-    if options.checkpoint:
-        _save(options, problem, state, pieces)
-    return AgentRun(status, state, joined(pieces), seconds, iterations - before)
+
+    def save(machine: Machine, history: History) -> None:
+        """Write a checkpoint; a full disk must not cost the run."""
+        if options.checkpoint is None:
+            return
+        try:
+            save_checkpoint(options.checkpoint, problem, machine.state(0), history)
+        except GridveilError as error:
+            options.say(f"{error}; the run goes on without it")
+
+    if on_gpu:
+        with gpu_machine(layout, [noisy], [state], options) as machine:
+            return _run(machine, [history], options, stop, save)[0]
+    with threads(layout, alone) as threaded:
+        cores = CpuMachine(layout, noisy, state, options, threaded)
+        return _run(cores, [history], options, stop, save)[0]
 
 
-def compile_agents(layout: Layout, noisy: FloatArray, options: AgentOptions) -> None:
-    """Compile what a run needs, or take it from the cache; say so if it takes a while."""
-    if not ENGINE.is_ready:
-        options.say("compiling the agents, once for this version: about 15 seconds …")
-    state = start_state(layout, noisy, options.policy)
-    rows, outputs = np.empty((0, COLUMNS)), np.empty((0, layout.generators))
-    advance(layout, noisy, state, False, options.tolerance, False, rows, outputs)
-    ENGINE.complete()
+def run_together(
+    layout: Layout,
+    draws: Sequence[FloatArray],
+    options: AgentOptions,
+    stop: threading.Event,
+    progress: Callable[[int], None] | None = None,
+) -> list[AgentRun]:
+    """Run the agents for many draws side by side on a GPU; `progress` gets how many are done."""
+    compile_agents(layout, draws[0], options)
+    runs: list[AgentRun] = []
+    size = batch_size(layout, len(draws))
+    for first in range(0, len(draws), size):
+        batch = draws[first : first + size]
+        states = [start_state(layout, noisy, options.policy) for noisy in batch]
+        with gpu_machine(layout, batch, states, options) as machine:
+            runs += _run(machine, [empty_history()] * len(batch), options, stop)
+        if progress is not None:
+            progress(len(runs))
+    return runs
+
+
+def _run(
+    machine: Machine,
+    histories: Sequence[History],
+    options: AgentOptions,
+    stop: threading.Event,
+    save: Callable[[Machine, History], None] | None = None,
+) -> list[AgentRun]:
+    """Iterate until every draw has ended; `save` is for a single one."""
+    draws = range(len(histories))
+    pieces = [[history] for history in histories]
+    before = len(histories[0])
+    ended: dict[int, tuple[Status, float]] = {}
+    iterations, seconds, count, saved = before, 0.0, _FIRST_CALL, time.monotonic()
+    while True:
+        for draw in draws:
+            status = _ending(
+                pieces[draw][-1], iterations, seconds, machine.calm(draw), options, stop
+            )
+            if draw not in ended and status is not None:
+                ended[draw] = status, seconds
+        if len(ended) == len(draws):
+            break
+        count = min(count, options.max_iterations - iterations)
+        started = time.perf_counter()
+        stretch = machine.advance(count)
+        taken = time.perf_counter() - started
+        for draw in draws:
+            if draw not in ended:
+                pieces[draw].append(stretch[draw])
+        iterations, seconds = iterations + max(map(len, stretch)), seconds + taken
+        count = int(np.clip(count * _CALL_SECONDS / taken, 1, 10 * count))
+        if options.progress is not None:
+            running = [piece for piece in stretch if len(piece)]
+            options.progress(_progress(iterations, running))
+        if save is not None and time.monotonic() - saved > options.checkpoint_seconds:
+            pieces[0] = [joined(pieces[0])]
+            save(machine, pieces[0][0])
+            saved = time.monotonic()
+    runs = []
+    for draw in draws:
+        status, seconds = ended[draw]
+        history = joined(pieces[draw])
+        if save is not None:
+            save(machine, history)
+        runs.append(AgentRun(status, machine.state(draw), history, seconds, len(history) - before))
+    return runs
 
 
 def _ending(
     last: History,
     iterations: int,
     seconds: float,
-    state: State,
+    calm: float,
     options: AgentOptions,
     stop: threading.Event,
 ) -> Status | None:
     """Return why a run ends here, or None if it goes on."""
     if len(last) and not np.isfinite(last.primal[-1] + last.dual[-1]):
         return Status.FAILED
-    if state.iteration[1] >= HOLD:
+    if calm >= HOLD:
         return Status.CONVERGED
     if iterations >= options.max_iterations:
         return Status.ITERATION_LIMIT
@@ -109,59 +158,9 @@ def _calm(history: History, tolerance: float) -> float:
     return float(len(history) - 1 - loud[-1] if len(loud) else len(history))
 
 
-def _save(options: AgentOptions, problem: str, state: State, pieces: list[History]) -> None:
-    """Write a checkpoint; a full disk must not cost the run."""
-    pieces[:] = [joined(pieces)]
-    assert options.checkpoint is not None
-    try:
-        save_checkpoint(options.checkpoint, problem, state, pieces[0])
-    except GridveilError as error:
-        options.say(f"{error}; the run goes on without it")
-
-
-def _advance(
-    layout: Layout,
-    noisy: FloatArray,
-    costs: Costs,
-    state: State,
-    options: AgentOptions,
-    count: int,
-    threaded: bool,
-) -> History:
-    """Do at most so many iterations; return their history."""
-    rows, outputs = np.empty((count, COLUMNS)), np.empty((count, layout.generators))
-    done = advance(
-        layout,
-        noisy,
-        state,
-        options.policy is Policy.PAPER,
-        options.tolerance,
-        threaded,
-        rows,
-        outputs,
-    )
-    primal, dual, rho, objective = rows[:done].T
-    return History(primal, dual, rho, objective, costs(outputs[:done]).sum(axis=1))
-
-
-@contextmanager
-def _threads(layout: Layout, alone: bool) -> Iterator[bool]:
-    """Tell whether to use all threads: for large networks, and for one run at a time.
-
-    Not in a forked process, whose parent may have used threads: they do not survive a fork.
-    """
-    large = len(layout.rate) >= _LINES_FOR_THREADS and numba.get_num_threads() > 1
-    wanted = alone and large and os.getpid() == _PROCESS
-    if not (wanted and _all_threads.acquire(blocking=False)):
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        _all_threads.release()
-
-
-def _progress(iteration: int, last: History) -> Progress:
+def _progress(iteration: int, running: Sequence[History]) -> Progress:
+    """Tell where the draw stands that is furthest from its goal."""
+    worst = max(running, key=lambda piece: max(piece.primal[-1], piece.dual[-1]))
     return Progress(
-        iteration, float(last.primal[-1]), float(last.dual[-1]), float(last.objective[-1])
+        iteration, float(worst.primal[-1]), float(worst.dual[-1]), float(worst.objective[-1])
     )

@@ -10,7 +10,7 @@ from gridveil.arrays import ArrayRecord, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class History(ArrayRecord):
-    """One number per iteration each; the first four are the columns `advance` fills."""
+    """One number per iteration each."""
 
     primal: FloatArray
     """The largest |x − z|, in p.u. (radians for angles)."""

@@ -11,6 +11,7 @@ from gridveil.admm.penalties import balance, follow_the_paper
 from gridveil.admm.rounds import (
     agents_round,
     bus_round,
+    dispatch_cost,
     displacement,
     multiplier_round,
     remember,
@@ -19,9 +20,9 @@ from gridveil.admm.rounds import (
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 
-PRIMAL, DUAL, RHO, OBJECTIVE = range(4)
+PRIMAL, DUAL, RHO, OBJECTIVE, COST = range(5)
 """The columns of a history."""
-COLUMNS: Final = 4
+COLUMNS: Final = 5
 HOLD: Final = 10
 """For how many iterations on end both residuals must be within the tolerance."""
 
@@ -35,13 +36,11 @@ def advance(
     tolerance: float,
     threaded: bool,
     history: FloatArray,
-    outputs: FloatArray,
 ) -> int:
     """Iterate for as many rows as `history` has; return how many iterations were done.
 
     It ends earlier once both residuals have stayed within the tolerance for HOLD iterations: a
-    single one may be a lucky moment. It also ends where numbers end. `outputs` takes every
-    iteration's active output of the generators.
+    single one may be a lucky moment. It also ends where numbers end.
     """
     before = np.empty(len(state.z))
     rho = typical_penalty(state)
@@ -53,8 +52,7 @@ def advance(
         state.iteration[0] += 1.0
         history[k, PRIMAL], history[k, DUAL], history[k, RHO] = primal, dual, rho
         history[k, OBJECTIVE] = displacement(noisy, state)
-        for g in range(outputs.shape[1]):
-            outputs[k, g] = state.x[len(noisy) + g]
+        history[k, COST] = dispatch_cost(layout, len(noisy), state)
         if as_the_paper:
             changed = follow_the_paper(state, primal, dual)
         else:

@@ -29,6 +29,12 @@ class Layout(NamedTuple):
     interval_high: FloatArray
     q_min: FloatArray
     q_max: FloatArray
+    cost: FloatArray
+    """(order + 1, generators): the coefficients of their polynomial costs, ascending powers."""
+    segment_start: IntArray
+    """(generators + 1): where the segments of piecewise-linear costs begin in the next two."""
+    segment_slope: FloatArray
+    segment_intercept: FloatArray
     square: FloatArray
     """(4, lines), as cosine and sine: the flow coefficients a, α, β."""
     cosine: FloatArray
@@ -114,6 +120,10 @@ def build_layout(network: Network, bands: Sequence[Band]) -> Layout:
         interval_high=np.array([high for _, high in intervals], dtype=float),
         q_min=gens.q_min.copy(),
         q_max=gens.q_max.copy(),
+        cost=gens.costs.coefficients.T.copy(),
+        segment_start=np.searchsorted(gens.costs.segment_generator, np.arange(n_gens + 1)),
+        segment_slope=gens.costs.segment_slope.copy(),
+        segment_intercept=gens.costs.segment_intercept.copy(),
         square=coefficients.square.copy(),
         cosine=coefficients.cosine.copy(),
         sine=coefficients.sine.copy(),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
 from gridveil.errors import GridveilError
 
@@ -44,11 +45,16 @@ class AgentOptions:
     progress: Callable[[Progress], None] | None = None
     say: Callable[[str], None] = _print
     """Told what a user should know at once: that compilation takes a while, for example."""
+    device: Device = Device.CPU
+    """Where they run. A GPU adds up in another order, so its last bits differ."""
 
     def __post_init__(self) -> None:
         if self.policy not in list(Policy):
             raise GridveilError(f"policy: {self.policy!r} is neither 'fast' nor 'paper'")
         object.__setattr__(self, "policy", Policy(self.policy))
+        if self.device not in list(Device):
+            raise GridveilError(f"device: {self.device!r} is neither 'cpu', 'cuda' nor 'auto'")
+        object.__setattr__(self, "device", Device(self.device))
         object.__setattr__(self, "tolerance", float(self.tolerance))
         object.__setattr__(self, "max_iterations", int(self.max_iterations))
         if not self.max_iterations >= 1:

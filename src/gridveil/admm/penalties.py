@@ -12,6 +12,10 @@ Loads balance together, and so do generators, by sums. What keeps this stable:
 - a group that went to and fro without getting anywhere, while the residual hardly fell, is held too
   softly, and its penalty rises.
 
+Low penalties find the right loads, but a large network then agrees slowly, and the least changes of
+penalties keep it restless. So after 3,500 iterations agreement comes first: while the primal
+residual exceeds 5e-4, no penalty may be below a floor, which rises; below that the floor sinks.
+
 **paper.** One ρ for all: up by 2 % when the primal residual exceeds 7 times the dual one, down by
 2 % in the opposite case, within 5 and 10⁶; after 4,500 iterations "boosting", up by 2 % each time
 the primal residual exceeds 1e-3.
@@ -38,6 +42,10 @@ _TO_AND_FRO = 0.2
 _SETTLING = 200
 """Iterations before to and fro means anything."""
 _LARGEST_CHANGE = 1e3
+_AGREEING_FROM = 3500
+_AGREED = 5e-4
+LOWEST_FLOOR, _FIRST_FLOOR, _HIGHEST_FLOOR = 1.0 / _LARGEST_CHANGE, 0.3, 30.0
+_FLOOR_RISES, _FLOOR_SINKS = 1.03, 1.1
 
 PAPER_CHANGE = 1.02
 PAPER_IMBALANCE = 7.0
@@ -68,17 +76,35 @@ def measure(layout: Layout, state: State, before: FloatArray) -> None:
     for group in range(len(state.turns)):
         ways[2, group] = ways[3, group] = 0.0
     for i in range(len(state.x)):
-        group, rho = layout.group[i], state.rho[i]
-        ways[2, group] += rho * (state.x[i] - state.z[i]) ** 2
-        ways[3, group] += rho * (state.z[i] - before[i]) ** 2
+        group = layout.group[i]
+        ways[2, group] += squared_gap(state, i)
+        ways[3, group] += squared_way(state, i, before[i])
+
+
+@compiled_inner
+def squared_gap(state: State, i: int) -> float:
+    """Return (x − z)² of one copy, in the metric of ρ."""
+    return float(state.rho[i] * (state.x[i] - state.z[i]) ** 2)
+
+
+@compiled_inner
+def squared_way(state: State, i: int, since: float) -> float:
+    """Return the square of how far one z is from where it was, in the metric of ρ."""
+    return float(state.rho[i] * (state.z[i] - since) ** 2)
 
 
 @compiled_inner
 def add_ways(state: State) -> None:
     """Add the gaps and steps that were measured to the ways of every group."""
     for group in range(len(state.turns)):
-        state.ways[0, group] += math.sqrt(state.ways[2, group])
-        state.ways[1, group] += math.sqrt(state.ways[3, group])
+        add_way(state, group, state.ways[2, group], state.ways[3, group])
+
+
+@compiled_inner
+def add_way(state: State, group: int, gap: float, step: float) -> None:
+    """Add a gap and a step, given by their squares, to the ways of a group."""
+    state.ways[0, group] += math.sqrt(gap)
+    state.ways[1, group] += math.sqrt(step)
 
 
 @compiled_inner
@@ -88,7 +114,7 @@ def measure_net(layout: Layout, state: State) -> None:
     for group in range(len(net)):
         net[group] = 0.0
     for i in range(len(state.z)):
-        net[layout.group[i]] += state.rho[i] * (state.z[i] - state.window_z[i]) ** 2
+        net[layout.group[i]] += squared_way(state, i, state.window_z[i])
 
 
 @compiled_inner
@@ -96,6 +122,10 @@ def close_window(state: State) -> tuple[bool, bool]:
     """End a window: return whether the residual stagnates, and whether penalties may fall."""
     now, last = state.residuals[0], state.residuals[1]
     state.residuals[1], state.residuals[0] = now, 0.0
+    if state.iteration[0] >= _AGREEING_FROM and now > WINDOW * _AGREED:
+        state.floor[0] = min(max(_FLOOR_RISES * state.floor[0], _FIRST_FLOOR), _HIGHEST_FLOOR)
+    else:
+        state.floor[0] = max(state.floor[0] / _FLOOR_SINKS, LOWEST_FLOOR)
     stagnates = bool(now > _STAGNATION * last and state.iteration[0] > _SETTLING)
     return stagnates, bool(now <= _GROWTH * last)
 
@@ -104,32 +134,46 @@ def close_window(state: State) -> tuple[bool, bool]:
 def decide(state: State, stagnates: bool, may_fall: bool) -> None:
     """Put into row 4 by what each group's penalty changes, and forget the ways."""
     for group in range(len(state.turns)):
-        gap_way, z_way = state.ways[0, group], state.ways[1, group]
-        net = math.sqrt(state.ways[2, group])
-        threshold = _IMBALANCE * (1.0 + _CAUTION * state.turns[group])
-        factor = 1.0
-        if (stagnates and net < _TO_AND_FRO * z_way) or gap_way > threshold * z_way:
-            factor = _FACTOR
-        elif z_way > threshold * gap_way and may_fall:
-            factor = 1.0 / _FACTOR
+        state.ways[4, group] = decide_for(state, group, state.ways[2, group], stagnates, may_fall)
+
+
+@compiled_inner
+def decide_for(state: State, group: int, net: float, stagnates: bool, may_fall: bool) -> float:
+    """Return by what a group's penalty changes, and forget its ways; `net` is a square."""
+    gap_way, z_way = state.ways[0, group], state.ways[1, group]
+    threshold = _IMBALANCE * (1.0 + _CAUTION * state.turns[group])
+    factor = 1.0
+    if (stagnates and math.sqrt(net) < _TO_AND_FRO * z_way) or gap_way > threshold * z_way:
+        factor = _FACTOR
+    elif z_way > threshold * gap_way and may_fall:
+        factor = 1.0 / _FACTOR
+    raised = state.raised[group] * factor
+    if raised < state.floor[0]:
+        factor = min(max(state.floor[0] / state.raised[group], 1.0), _FACTOR)
         raised = state.raised[group] * factor
-        if raised > _LARGEST_CHANGE or raised < 1.0 / _LARGEST_CHANGE:
-            factor = 1.0
-        if (factor - 1.0) * (state.last_factor[group] - 1.0) < 0.0:
-            state.turns[group] += 1.0
-        if factor != 1.0:
-            state.last_factor[group] = factor
-        state.raised[group] *= factor
-        state.ways[0, group] = state.ways[1, group] = 0.0
-        state.ways[4, group] = factor
+    if raised > _LARGEST_CHANGE or raised < 1.0 / _LARGEST_CHANGE:
+        factor = 1.0
+    if (factor - 1.0) * (state.last_factor[group] - 1.0) < 0.0:
+        state.turns[group] += 1.0
+    if factor != 1.0:
+        state.last_factor[group] = factor
+    state.raised[group] *= factor
+    state.ways[0, group] = state.ways[1, group] = 0.0
+    return factor
 
 
 @compiled_inner
 def apply(layout: Layout, state: State) -> None:
     """Change the penalties as was decided, and begin a new window."""
     for i in range(len(state.rho)):
-        state.rho[i] *= state.ways[4, layout.group[i]]
-        state.window_z[i] = state.z[i]
+        begin_window(state, i, state.ways[4, layout.group[i]])
+
+
+@compiled_inner
+def begin_window(state: State, i: int, factor: float) -> None:
+    """Change one penalty, and remember where its window began."""
+    state.rho[i] *= factor
+    state.window_z[i] = state.z[i]
 
 
 @compiled

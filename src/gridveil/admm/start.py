@@ -3,6 +3,7 @@
 import numpy as np
 
 from gridveil.admm.layout import ANGLES, VOLTAGES, Layout
+from gridveil.admm.penalties import LOWEST_FLOOR
 from gridveil.admm.policy import Policy
 from gridveil.admm.rounds import bus_round
 from gridveil.admm.state import State
@@ -73,5 +74,6 @@ def begun(x: FloatArray, rho: FloatArray, lines: FloatArray, groups: int) -> Sta
         last_factor=np.ones(groups),
         raised=np.ones(groups),
         residuals=np.array([0.0, np.inf]),
+        floor=np.array([LOWEST_FLOOR]),
         iteration=np.zeros(2),
     )

@@ -33,5 +33,7 @@ class State(NamedTuple):
     """Each group's penalty relative to where it started."""
     residuals: FloatArray
     """The sum of the primal residuals in the current window, and in the last."""
+    floor: FloatArray
+    """(1): below what no penalty may be, relative to where it started."""
     iteration: FloatArray
     """The iterations so far, and how many of the last had both residuals within the tolerance."""

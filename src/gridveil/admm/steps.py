@@ -64,6 +64,7 @@ def rebalance(
     may_fall: bool,
     load_factor: float,
     generator_factor: float,
+    floor: float,
 ) -> None:
     """Change the penalties at the end of a window.
 
@@ -71,6 +72,7 @@ def rebalance(
     others' lines come with their copies.
     """
     net_ways(layout, state)
+    state.floor[0] = floor
     decide(state, stagnates, may_fall)
     others = 2 + 4 * len(layout.rate)
     factors = state.ways[4]
@@ -83,11 +85,12 @@ def rebalance(
 @compiled_step
 def judge(
     state: State, told: FloatArray, net: tuple[float, float]
-) -> tuple[bool, bool, float, float]:
+) -> tuple[bool, bool, float, float, float]:
     """Judge a window from the sums of all parties, as their coordinator.
 
-    Return whether the residual stagnates, whether penalties may fall, and by what those of the
-    loads and of the generators change. Of the state, only what the two groups remember is used.
+    Return whether the residual stagnates, whether penalties may fall, by what those of the loads
+    and of the generators change, and below what none may be. Of the state, only what the two groups
+    remember is used.
     """
     ways = state.ways
     for k in range(len(told)):
@@ -99,7 +102,7 @@ def judge(
     ways[2, 0], ways[2, 1] = net
     stagnates, may_fall = close_window(state)
     decide(state, stagnates, may_fall)
-    return stagnates, may_fall, ways[4, 0], ways[4, 1]
+    return stagnates, may_fall, ways[4, 0], ways[4, 1], state.floor[0]
 
 
 def compile_steps(layout: Layout, noisy: FloatArray, state: State) -> None:
@@ -109,6 +112,6 @@ def compile_steps(layout: Layout, noisy: FloatArray, state: State) -> None:
     answer(layout, noisy, state, before)
     settle(layout, state)
     conclude(layout, state, before, told[0])
-    rebalance(layout, state, False, False, 1.0, 1.0)
+    rebalance(layout, state, False, False, 1.0, 1.0, state.floor[0])
     judge(state, told, net_ways(layout, state))
     STEPS.complete()

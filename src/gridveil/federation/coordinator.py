@@ -33,7 +33,7 @@ _LINGERING_SECONDS = 0.5
 _GROUPS = 2
 """Everybody's loads are one, and everybody's generators."""
 _NETS = 2
-_MEMORY = 20 + 3 + VERDICT_SIZE
+_MEMORY = 21 + 3 + VERDICT_SIZE
 """What it remembers: the two groups, ρ, calm iterations, the iteration, and its last verdict."""
 
 
@@ -157,5 +157,6 @@ class Coordinator:
 
 def _kept(state: State) -> tuple[FloatArray, ...]:
     return (
-        state.ways, state.turns, state.last_factor, state.raised, state.residuals, state.iteration,
+        state.ways, state.turns, state.last_factor, state.raised, state.residuals,
+        state.floor, state.iteration,
     )  # fmt: skip

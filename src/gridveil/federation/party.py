@@ -151,6 +151,7 @@ class Party:
             verdict.may_fall,
             verdict.load_factor,
             verdict.generator_factor,
+            verdict.floor,
         )
 
     def _go_on_from(self, t: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.opf.status import Status
 
-VERDICT_SIZE = 7
+VERDICT_SIZE = 8
 _STATUS = (Status.CONVERGED, Status.ITERATION_LIMIT, Status.FAILED)
 _GO_ON = -1.0
 
@@ -23,6 +23,8 @@ class Verdict:
     may_fall: bool = False
     load_factor: float = 1.0
     generator_factor: float = 1.0
+    floor: float = 0.0
+    """Below what no penalty may be, relative to where it started."""
     rho: float = 0.0
     """The one penalty of the paper's policy."""
 
@@ -36,6 +38,7 @@ class Verdict:
                 self.may_fall,
                 self.load_factor,
                 self.generator_factor,
+                self.floor,
                 self.rho,
             ],
             dtype=float,
@@ -45,12 +48,12 @@ class Verdict:
         """Whether it can be meant, at the end of a window after iteration `first` up to `last`."""
         if self.stop is not None:
             return first < self.stop <= last
-        return self.load_factor > 0 and self.generator_factor > 0 and self.rho >= 0
+        return min(self.load_factor, self.generator_factor) > 0 and min(self.floor, self.rho) >= 0
 
     @classmethod
     def of(cls, values: FloatArray) -> "Verdict":
         """Read it from the numbers of a message."""
-        stop, status, stagnates, may_fall, load, generator, rho = values.tolist()
+        stop, status, stagnates, may_fall, load, generator, floor, rho = values.tolist()
         return cls(
             None if stop < 0 else int(stop),
             _STATUS[int(status) % len(_STATUS)],
@@ -58,5 +61,6 @@ class Verdict:
             may_fall != 0,
             load,
             generator,
+            floor,
             rho,
         )

@@ -4,10 +4,13 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 
 import numpy as np
 
-from gridveil.admm.engine import compile_agents, run_agents
+from gridveil.admm.cpu import compile_agents
+from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.interruption import stop_on_interrupt
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.options import AgentOptions
@@ -37,7 +40,7 @@ def solve_admm(
     bands = cost_bands(network, costs, beta)
     layout = build_layout(network, bands)
     with stop_on_interrupt() as stop:
-        run = run_agents(layout, noisy.T.ravel(), network.generators.costs, options, stop)
+        run = run_agents(layout, noisy.T.ravel(), options, stop)
     return _found(network, noisy, bands, layout, run, options)
 
 
@@ -50,7 +53,10 @@ def solve_admm_many(
     threads: int | None,
     progress: Callable[[int], None] | None,
 ) -> list[Found]:
-    """Solve P_RBL for many draws at once, one to a thread; `progress` gets how many are done."""
+    """Solve P_RBL for many draws at once: on a GPU side by side, on a CPU one to a thread.
+
+    `progress` gets how many are done.
+    """
     if threads is not None and threads < 1:
         raise GridveilError(f"threads: {threads} must be 1 or more")
     if options.checkpoint is not None:
@@ -58,22 +64,37 @@ def solve_admm_many(
     bands = cost_bands(network, costs, beta)
     layout = build_layout(network, bands)
 
-    def run(draw: FloatArray, stop: threading.Event) -> AgentRun:
-        vector = draw.T.ravel()
-        return run_agents(layout, vector, network.generators.costs, options, stop, alone=False)
+    vectors = [draw.T.ravel() for draw in draws]
+    with stop_on_interrupt() as stop:
+        if not draws:
+            runs = []
+        elif chosen_device(options.device, len(draws) * len(layout.rate)) is Device.CUDA:
+            runs = run_together(layout, vectors, options, stop, progress)
+        else:
+            runs = _on_threads(layout, vectors, options, threads, stop, progress)
+    return [
+        _found(network, draw, bands, layout, run, options)
+        for draw, run in zip(draws, runs, strict=True)
+    ]
 
-    workers = threads or os.cpu_count() or 1
-    if draws:
-        compile_agents(layout, draws[0].T.ravel(), options)
-    with stop_on_interrupt() as stop, ThreadPoolExecutor(workers) as pool:
-        tasks = [pool.submit(run, draw, stop) for draw in draws]
+
+def _on_threads(
+    layout: Layout,
+    draws: Sequence[FloatArray],
+    options: AgentOptions,
+    threads: int | None,
+    stop: threading.Event,
+    progress: Callable[[int], None] | None,
+) -> list[AgentRun]:
+    """Run many draws on the cores, one to a thread."""
+    compile_agents(layout, draws[0], options)
+    options = replace(options, device=Device.CPU)
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        tasks = [pool.submit(run_agents, layout, draw, options, stop, False) for draw in draws]
         for done, _ in enumerate(as_completed(tasks), 1):
             if progress is not None:
                 progress(done)
-    return [
-        _found(network, draw, bands, layout, task.result(), options)
-        for draw, task in zip(draws, tasks, strict=True)
-    ]
+    return [task.result() for task in tasks]
 
 
 def consensus(layout: Layout, state: State) -> tuple[FloatArray, FloatArray]:

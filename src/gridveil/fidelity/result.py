@@ -1,6 +1,7 @@
 """What the fidelity phase found, with figures nobody has to take on trust."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -36,8 +37,8 @@ class Restored(ArrayRecord):
     """How far inside its band each generator's output is; 0 is at its edge."""
     costs: FloatArray
     """The public costs O*_g it aimed for, in $/h."""
-    opf: OPFResult
-    """A fresh AC-OPF of the restored network, which is what its users will run."""
+    checked: OPFResult | None = field(repr=False)
+    """An AC-OPF of the restored network, if its method ran one."""
     solves: int
     """Programs solved on the way, AC-OPFs included."""
     iterations: int
@@ -47,6 +48,14 @@ class Restored(ArrayRecord):
     """What keeping the optimal cost in its band added to the displacement of P_RBL."""
     agents: AgentRun | None = None
     """How the agents got there, if it was them."""
+
+    @cached_property
+    def opf(self) -> OPFResult:
+        """A fresh AC-OPF of the restored network, which is what its users will run.
+
+        Solved when first asked for: that of a continental network takes minutes.
+        """
+        return self.checked or solve_acopf(self.network)
 
     @property
     def cost_gap_dispatch(self) -> float:
@@ -107,7 +116,7 @@ def judged(
     found: Found,
     seconds: float,
 ) -> Restored:
-    """Recompute every figure of what a method found, with a fresh AC-OPF unless it has one."""
+    """Recompute every figure of what a method found."""
     restored = network.with_loads(found.p, found.q)
     moved = np.concatenate([found.p, found.q]) - noisy.T.ravel()
     slack = [band.slack(float(p)) for band, p in zip(found.bands, found.point.p, strict=True)]
@@ -121,7 +130,7 @@ def judged(
         bands=found.bands,
         band_slack=np.array(slack),
         costs=costs,
-        opf=found.opf or solve_acopf(restored),
+        checked=found.opf,
         solves=found.solves,
         iterations=found.iterations,
         seconds=seconds,

@@ -1,0 +1,99 @@
+"""Whether there is a GPU to use, and what to do when it fails: an answer, never a crash."""
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gridveil.admm.layout import Layout
+from gridveil.admm.options import AgentOptions
+from gridveil.admm.state import State
+from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
+
+if TYPE_CHECKING:
+    from gridveil.admm.gpu.machine import GpuMachine
+
+_EXTRA = "pip install 'gridveil[cuda]'"
+_CPU = "--device cpu (device='cpu' in Python) does without a GPU"
+_ROOM = 0.9
+"""The share of the free memory to fill."""
+_OLD_DRIVER = (
+    "INSUFFICIENT_DRIVER", "UNSUPPORTED_PTX_VERSION", "SYSTEM_DRIVER_MISMATCH",
+    "COMPAT_NOT_SUPPORTED_ON_DEVICE",
+)  # fmt: skip
+_NO_GPU = ("NO_DEVICE", "INVALID_DEVICE", "DEVICE_UNAVAILABLE")
+_LIBRARIES = ("numba.cuda", "numba_cuda", "cuda.")
+
+
+def why_no_gpu() -> str | None:
+    """Return why no GPU can be used here, and what to do about it; None if one can."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        return f"agents on a GPU need an extra: {_EXTRA}; {_CPU}"
+    from numba import cuda
+
+    try:
+        if cuda.is_available():
+            cuda.current_context()
+            return None
+        problem = cuda.cuda_error()
+    except Exception as error:  # whatever a driver makes of a broken machine
+        return what_to_do(error)
+    if problem is None:
+        return f"the compiler for GPUs was not found: {_EXTRA} brings it; {_CPU}"
+    return f"no NVIDIA GPU can be used here; {_CPU} ({_one_line(problem)})"
+
+
+def batch_size(layout: Layout, draws: int) -> int:
+    """Return how many of so many draws fit onto the GPU at once; at least one."""
+    from numba import cuda
+
+    from gridveil.admm.gpu.graph import cuda_is_simulated
+    from gridveil.admm.gpu.machine import bytes_per_draw
+
+    if cuda_is_simulated():
+        return draws
+    free = cuda.current_context().get_memory_info().free
+    return max(1, min(draws, int(_ROOM * free / bytes_per_draw(layout))))
+
+
+@contextmanager
+def gpu_machine(
+    layout: Layout,
+    draws: Sequence[FloatArray],
+    states: Sequence[State],
+    options: AgentOptions,
+) -> Iterator["GpuMachine"]:
+    """Give draws to the GPU; turn what goes wrong there into an error that says what to do."""
+    from gridveil.admm.gpu.machine import GpuMachine
+
+    try:
+        machine = GpuMachine(layout, draws, states, options)
+        yield machine
+        machine.close()
+    except Exception as error:
+        if not type(error).__module__.startswith(_LIBRARIES):
+            raise
+        advice = what_to_do(error)
+        if options.checkpoint is not None:
+            advice += f"; either goes on from {options.checkpoint}"
+        raise GridveilError(advice) from error
+
+
+def what_to_do(error: Exception) -> str:
+    """Return what a user can do about a failure of the GPU."""
+    text = _one_line(error)
+    if "OUT_OF_MEMORY" in text:
+        return f"the GPU is out of memory: close what else uses it, do fewer draws; {_CPU}"
+    if any(name in text for name in _OLD_DRIVER):
+        return (
+            "the NVIDIA driver is too old for the CUDA that is installed: update it, "
+            f"pip install 'gridveil[cuda12]' for a driver of CUDA 12; {_CPU} ({text})"
+        )
+    if any(name in text for name in _NO_GPU):
+        return f"no NVIDIA GPU can be used here; {_CPU} ({text})"
+    return f"the GPU failed, it may have been lost or reset: start again; {_CPU} ({text})"
+
+
+def _one_line(problem: object) -> str:
+    return " ".join(str(problem).split())

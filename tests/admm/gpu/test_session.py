@@ -1,0 +1,109 @@
+"""What a user is told where a GPU is not there, or fails."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gridveil import AgentOptions, GridveilError
+from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.gpu.session import what_to_do, why_no_gpu
+
+WITHOUT_GPU = pytest.mark.skipif(why_no_gpu() is None, reason="there is a GPU here")
+
+
+def gridveil(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "gridveil", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "500"},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("CUDA_ERROR_OUT_OF_MEMORY", "fewer draws"),
+        ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "driver is too old"),
+        ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "gridveil[cuda12]"),
+        ("CUDA_ERROR_NO_DEVICE", "no NVIDIA GPU"),
+        ("CUDA_ERROR_LAUNCH_FAILED", "start again"),
+        ("CUDA_ERROR_ECC_UNCORRECTABLE", "start again"),
+    ],
+)
+def test_a_failure_of_the_gpu_says_what_to_do_and_offers_the_cpu(name, advice):
+    text = what_to_do(RuntimeError(f"[999] Call to something results in {name}"))
+    assert advice in text
+    assert "--device cpu" in text
+
+
+def test_a_device_must_be_one():
+    with pytest.raises(GridveilError, match="device: 'gpu' is neither 'cpu', 'cuda' nor 'auto'"):
+        AgentOptions(device="gpu")
+
+
+@WITHOUT_GPU
+def test_a_gpu_that_is_not_there_is_refused_and_auto_does_without():
+    with pytest.raises(GridveilError, match="--device cpu"):
+        chosen_device(Device.CUDA, 10**6)
+    assert chosen_device(Device.AUTO, 10**6) is Device.CPU
+
+
+def test_without_the_extra_its_name_is_told():
+    code = (
+        "import sys; sys.modules['numba_cuda'] = None\n"
+        "from gridveil.admm.gpu.session import why_no_gpu; print(why_no_gpu())"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "pip install 'gridveil[cuda]'" in result.stdout
+
+
+@WITHOUT_GPU
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("simulate", "case5_pjm", "--method", "admm"),
+        ("release", "case5_pjm", "--method", "admm", "-o", "nowhere"),
+        ("reproduce", "table-polar-laplace"),
+    ],
+)
+def test_commands_refuse_it_before_any_work(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRIDVEIL_LEDGER", str(tmp_path / "ledger"))
+    result = gridveil(*command, "--device", "cuda")
+    assert result.returncode == 2
+    assert "--device cpu" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_device_means_something_to_agents_only():
+    result = gridveil("simulate", "case5_pjm", "--device", "auto")
+    assert result.returncode == 2
+    assert "--device: means something with --method admm only" in result.stderr
+
+
+def test_known_costs_spare_the_acopf(tmp_path):
+    whole = json.loads(gridveil("simulate", "case5_pjm", "--method", "admm", "--json").stdout)
+    assert whole["acopf_seconds"] > 0
+    costs = tmp_path / "costs.csv"
+    from gridveil import load_case, solve_acopf
+
+    values = solve_acopf(load_case("case5_pjm")).generator_costs
+    rows = [f"{row},{value!r}" for row, value in enumerate(values.tolist(), 1)]
+    costs.write_text("\n".join(["generator,cost", *rows]) + "\n")
+    spared = json.loads(
+        gridveil(
+            "simulate", "case5_pjm", "--method", "admm", "--costs", str(costs), "--unchecked",
+            "--device", "auto", "--json",
+        ).stdout
+    )  # fmt: skip
+    for name in ("acopf_seconds", "noisy_feasible", "cost_gap_opf"):
+        assert spared[name] is None
+    for name in ("cost", "displacement", "primal", "iterations"):
+        assert spared[name] == pytest.approx(whole[name])
