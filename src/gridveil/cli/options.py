@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gridveil.admm.device import Device
 from gridveil.privacy.choose import Calibrations, MechanismName
 
 CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")]
@@ -16,5 +17,8 @@ CalibrationOption = Annotated[Calibrations, typer.Option(help="Of the piecewise 
 CostsOption = Annotated[
     Path | None,
     typer.Option(help="Published costs O*, a CSV: generator, cost. Else from the raw loads."),
+]
+DeviceOption = Annotated[
+    Device, typer.Option(help="admm: where agents run; auto takes a GPU if there is one.")
 ]
 CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from gridveil.admm.device import Device, chosen_device
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.cli.budget import LedgerOption, existing_ledger
@@ -21,6 +22,7 @@ from gridveil.cli.options import (
     CaseArgument,
     CostsOption,
     CostsSourceOption,
+    DeviceOption,
     EpsilonOption,
     MechanismOption,
 )
@@ -95,6 +97,7 @@ def release(
         BandKind, typer.Option(help="Whose cost stays within beta: each generator's, or all.")
     ] = BandKind.GENERATOR,
     policy: Annotated[Policy, typer.Option(help="admm: how penalties change.")] = Policy.FAST,
+    device: DeviceOption = Device.CPU,
     polish: Annotated[
         bool, typer.Option("--polish", help="admm: a central last step, to violations of 1e-6.")
     ] = False,
@@ -189,6 +192,9 @@ def release(
         raise GridveilError("--costs-source: means something with --costs only")
     if polish and method is not Method.ADMM:
         raise GridveilError("--polish: means something with --method admm only")
+    if device is not Device.CPU and method is not Method.ADMM:
+        raise GridveilError("--device: means something with --method admm only")
+    chosen_device(device, len(network.lines))
     name = release_id
     if name is None:
         source = "published" if costs else "derived" if cost_budget is None else cost_budget
@@ -200,7 +206,7 @@ def release(
         agents = None
         if method is Method.ADMM:
             agents = AgentOptions(
-                policy=policy, polish=polish, progress=shown.agents, say=shown.say
+                policy=policy, polish=polish, progress=shown.agents, say=shown.say, device=device
             )
         result = make_release(
             network,

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from gridveil.admm.device import Device, chosen_device
+from gridveil.cli.options import DeviceOption
 from gridveil.cli.output import console, error_console
 from gridveil.cli.sweep import (
     DaskOption,
@@ -26,6 +28,7 @@ def reproduce(
     draws: Annotated[
         int | None, typer.Option(min=1, help="At most so many draws, for a quick look.")
     ] = None,
+    device: DeviceOption = Device.CPU,
     workers: WorkersOption = -1,
     dask: DaskOption = None,
     tls_ca: TlsCaOption = None,
@@ -49,6 +52,8 @@ def reproduce(
         for definition in definitions().values():
             console.print(f"{definition.name:30} {definition.title}", highlight=False)
         return
+    if device is Device.CUDA:
+        chosen_device(device, 0)  # a GPU that is not there is told before anything runs
     cluster = cluster_of(dask, tls_ca, tls_cert, tls_key)
     columns = (
         TextColumn("{task.description:30}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -61,7 +66,7 @@ def reproduce(
                 shown[what] = bars.add_task(what)
             bars.update(shown[what], completed=done, total=of)
 
-        found = run(name, output, draws, workers, cluster, tell)
+        found = run(name, output, draws, workers, cluster, tell, device)
     if found.replaced:
         console.print(said(found.replaced), soft_wrap=True)
     console.print(f"done; open {output / PAGE}", soft_wrap=True)

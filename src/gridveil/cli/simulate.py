@@ -7,13 +7,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from gridveil.admm.device import Device, chosen_device
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
+from gridveil.arrays import FloatArray
 from gridveil.cli.options import (
     AlphaOption,
     BetaOption,
     CalibrationOption,
     CaseArgument,
+    CostsOption,
+    DeviceOption,
     EpsilonOption,
     MechanismOption,
 )
@@ -24,6 +28,7 @@ from gridveil.fidelity.choices import BandKind, Method
 from gridveil.fidelity.phase import restore
 from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
+from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.privacy.bounds import read_bounds, simulation_bounds
 from gridveil.privacy.calibration import exact
@@ -31,7 +36,7 @@ from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.phase import simulate_loads
 
 _AGENT_OPTIONS = (
-    "policy", "max_iterations", "tolerance", "time_limit", "checkpoint", "polish",
+    "policy", "max_iterations", "tolerance", "time_limit", "checkpoint", "polish", "device",
 )  # fmt: skip
 
 
@@ -71,8 +76,16 @@ def simulate(
     checkpoint: Annotated[
         Path | None, typer.Option(help="admm: a file to keep the run in, and to go on from.")
     ] = None,
+    device: DeviceOption = Device.CPU,
     polish: Annotated[
         bool, typer.Option("--polish", help="admm: a central last step, to violations of 1e-6.")
+    ] = False,
+    costs: CostsOption = None,
+    unchecked: Annotated[
+        bool,
+        typer.Option(
+            "--unchecked", help="Leave out AC-OPFs of the noisy and the restored network: minutes."
+        ),
     ] = False,
     compare_central: Annotated[
         bool,
@@ -91,16 +104,15 @@ def simulate(
     limits = simulation_bounds(network) if bounds is None else read_bounds(bounds, network)
     chosen = make_mechanism(mechanism, epsilon, alpha, calibration=calibration.value, bounds=limits)
     share = float(exact(beta, "beta"))
+    chosen_device(device, len(network.lines))
     with error_console.status(f"solving {network.name} …") as status:
-        original = solve_acopf(network)
-        if not original.status.solved:
-            raise GridveilError(
-                f"{network.name} itself has no AC-OPF solution, so there are no costs to keep: "
-                f"{original.diagnosis or original.status.value}"
-            )
+        original = None if costs is not None else _solved(network)
+        public = _public(costs, network) if original is None else original.generator_costs
         noisy = simulate_loads(network, chosen, seed)
-        status.update("solving the noisy network …")
-        alone = solve_acopf(network.with_loads(noisy.p, noisy.q))
+        alone = None
+        if not unchecked:
+            status.update("solving the noisy network …")
+            alone = solve_acopf(network.with_loads(noisy.p, noisy.q))
         status.update("restoring …")
         agents = None
         if method is Method.ADMM:
@@ -115,17 +127,38 @@ def simulate(
                     f"iteration {now.iteration}: primal {now.primal:.1e}, dual {now.dual:.1e}"
                 ),
                 say=error_console.print,
+                device=device,
             )
-        costs = original.generator_costs
-        restored = restore(network, noisy, costs, share, method, band, agents)
-        central = restore(network, noisy, costs, share) if compare_central else None
-    figures = as_dict(case, original, alone, restored, central)
+        restored = restore(network, noisy, public, share, method, band, agents)
+        central = restore(network, noisy, public, share) if compare_central else None
+        if not unchecked:
+            status.update("solving the restored network …")
+        figures = as_dict(case, original, alone, restored, central, unchecked)
     if as_json:
         print_json(figures)
     else:
         _print(figures, share, restored)
     if not restored.status.solved:
         raise typer.Exit(NOT_SOLVED)
+
+
+def _solved(network: Network) -> OPFResult:
+    """Return the AC-OPF of the network itself, or say that there is none."""
+    original = solve_acopf(network)
+    if not original.status.solved:
+        raise GridveilError(
+            f"{network.name} itself has no AC-OPF solution, so there are no costs to keep: "
+            f"{original.diagnosis or original.status.value}"
+        )
+    return original
+
+
+def _public(path: Path | None, network: Network) -> FloatArray:
+    """Return the costs of a file."""
+    from gridveil.publication.costs import read_costs
+
+    assert path is not None
+    return read_costs(path, "the file given", network).values
 
 
 def _refuse_agent_options(context: typer.Context, method: Method) -> None:
@@ -143,29 +176,31 @@ def _refuse_agent_options(context: typer.Context, method: Method) -> None:
 
 def as_dict(
     case: str,
-    original: OPFResult,
-    alone: OPFResult,
+    original: OPFResult | None,
+    alone: OPFResult | None,
     restored: Restored,
     central: Restored | None = None,
+    unchecked: bool = False,
 ) -> dict[str, Any]:
     """Return the figures of a study as JSON shows them; gaps are relative to O*."""
-    solved, noisy = restored.status.solved, alone.status.solved
-    reached = solved or restored.agents is not None
-    checked = reached and restored.opf.status.solved
+    cost, noisy = float(restored.costs.sum()), alone is not None and alone.status.solved
+    reached = restored.status.solved or restored.agents is not None
+    checked = reached and not unchecked and restored.opf.status.solved
     return {
         "case": case,
         "method": restored.method,
         "status": restored.status.name.lower(),
         "message": restored.status.value,
-        "cost": original.cost,
+        "cost": cost,
+        "acopf_seconds": None if original is None else original.solve_seconds,
         "displacement": restored.displacement if reached else None,
         "extra_displacement": restored.extra_displacement if reached else None,
         "cost_gap_dispatch": restored.cost_gap_dispatch if reached else None,
         "cost_gap_opf": restored.cost_gap_opf if checked else None,
         "worst_generator_gap": restored.worst_generator_gap if reached else None,
         "worst_generator_gap_opf": restored.worst_generator_gap_opf if checked else None,
-        "noisy_feasible": noisy,
-        "noisy_cost_gap": relative_gap(alone.cost, original.cost) if noisy else None,
+        "noisy_feasible": None if alone is None else noisy,
+        "noisy_cost_gap": relative_gap(alone.cost, cost) if alone and noisy else None,
         "max_violation": restored.max_violation,
         "solves": restored.solves,
         "seconds": restored.seconds,
@@ -206,7 +241,8 @@ def _print(figures: dict[str, Any], beta: float, restored: Restored) -> None:
         if figures["noisy_feasible"]
         else "AC-infeasible"
     )
-    console.print(f"noise alone: {noisy}")
+    if figures["noisy_feasible"] is not None:
+        console.print(f"noise alone: {noisy}")
     if figures["displacement"] is not None:
         console.print(
             f"loads moved by {figures['displacement']:.4f} p.u. in all; largest violation "
@@ -233,4 +269,6 @@ def _print(figures: dict[str, Any], beta: float, restored: Restored) -> None:
             f"{figures['iterations']} iterations, residuals {figures['primal']:.1e} (primal) and "
             f"{figures['dual']:.1e} (dual); the agents: {restored.agents.status.value}"
         )
-    console.print(f"{restored.solves} solves in {restored.seconds:.2f} s", style="dim")
+    solved = figures["acopf_seconds"]
+    before = "" if solved is None else f", after {solved:.2f} s for the AC-OPF that gave O*"
+    console.print(f"{restored.solves} solves in {restored.seconds:.2f} s{before}", style="dim")

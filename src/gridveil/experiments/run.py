@@ -83,7 +83,9 @@ def _restored(
     for method in task.methods:
         if method is Method.ADMM:
             for policy in task.policies:
-                options = AgentOptions(policy, task.max_iterations, task.tolerance)
+                options = AgentOptions(
+                    policy, task.max_iterations, task.tolerance, device=task.device
+                )
                 found = restore_many(network, draws, costs, beta, options, threads=1)
                 yield method, policy, found, central
         elif method is Method.CENTRAL:

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
 from gridveil.errors import told_as_mistakes
 from gridveil.fidelity.choices import Method
@@ -42,6 +43,7 @@ class Task(_Data):
     policies: tuple[Policy, ...]
     max_iterations: int
     tolerance: float
+    device: Device
     first_seed: int
     draws: int
 
@@ -71,6 +73,8 @@ class Study(_Data):
     """Of the agents; other methods have none."""
     max_iterations: Annotated[int, Field(ge=1)] = 5000
     tolerance: _Share = 1e-5
+    device: Device = Device.CPU
+    """Where the agents run."""
     draws: Annotated[int, Field(ge=1)] = 10
     first_seed: Annotated[int, Field(ge=0)] = 1
     draws_per_task: Annotated[int, Field(ge=1)] = 10
@@ -91,6 +95,7 @@ class Study(_Data):
                 policies=self.policies if Method.ADMM in self.methods else (),
                 max_iterations=self.max_iterations,
                 tolerance=self.tolerance,
+                device=self.device,
                 first_seed=first,
                 draws=min(self.draws_per_task, self.first_seed + self.draws - first),
             )

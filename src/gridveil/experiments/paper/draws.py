@@ -85,4 +85,4 @@ def run_of(found: Restored) -> AgentRun:
 def _options(task: Task, policy: Policy) -> AgentOptions:
     """Return the options of the agents; the paper's policy always does all its iterations."""
     tolerance = 0.0 if policy is Policy.PAPER else task.tolerance
-    return AgentOptions(policy, task.max_iterations, tolerance)
+    return AgentOptions(policy, task.max_iterations, tolerance, device=task.device)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gridveil.admm.device import Device
 from gridveil.errors import GridveilError
 from gridveil.experiments.paper import convergence, cost, distance, feasibility, loads, traces
 from gridveil.experiments.paper.definitions import Definition, Kind, at_hand, chosen
@@ -49,11 +50,12 @@ def reproduce(
     workers: int = -1,
     cluster: Cluster | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    device: Device = Device.CPU,
 ) -> Reproduction:
     """Run the table or figure of this name, or all, into a folder.
 
     `draws` runs fewer draws than the paper, for a quick look; `progress` gets the name of what is
-    running, and how much of it is done.
+    running, and how much of it is done; `device` is where the agents run.
     """
     wanted = [(definition, *at_hand(definition.study)) for definition in chosen(name)]
     for definition, study, _ in wanted:
@@ -65,6 +67,7 @@ def reproduce(
     shown: list[Shown] = []
     replaced: dict[str, str | None] = {}
     for definition, study, missing in wanted:
+        study = study.model_copy(update={"device": device})
         if draws is not None:
             study = study.model_copy(update={"draws": min(draws, study.draws)})
         exhibit = _exhibit(definition, study, folder / DATA, workers, cluster, progress)
