@@ -35,7 +35,7 @@ def main() -> int:
         bands = cost_bands(network, opf.generator_costs, 0.1)
         layout = build_layout(network, bands)
         vector = np.concatenate([noisy.p, noisy.q])
-        run = run_agents(layout, vector, network.generators.costs, options, threading.Event())
+        run = run_agents(layout, vector, options, threading.Event())
         memory = sum(array.nbytes for array in (*layout, *run.state, *vars(run.history).values()))
         history = run.history
         p, q, point = agreed(layout, run.state, len(network.loads))

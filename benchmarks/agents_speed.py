@@ -44,13 +44,11 @@ BASELINE_ROUNDS = 3
 DRAWS = 50
 
 
-def run(
-    layout: Layout, noisy: NoisyLoads, network: Network, iterations: int
-) -> tuple[State, float]:
+def run(layout: Layout, noisy: NoisyLoads, iterations: int) -> tuple[State, float]:
     """Do so many iterations whatever the residuals; return the state and the seconds of one."""
     vector = np.concatenate([noisy.p, noisy.q])
     options = AgentOptions(max_iterations=iterations, tolerance=0.0)
-    result = run_agents(layout, vector, network.generators.costs, options, threading.Event())
+    result = run_agents(layout, vector, options, threading.Event())
     return result.state, result.seconds / result.iterations
 
 
@@ -103,9 +101,9 @@ def main(nesta: Path) -> int:
         costs = solve_acopf(network).generator_costs
         noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
         layout = build_layout(network, cost_bands(network, costs, 0.1))
-        run(layout, noisy, network, 1)
-        state, first = run(layout, noisy, network, 200)
-        _, seconds = run(layout, noisy, network, ITERATIONS)
+        run(layout, noisy, 1)
+        state, first = run(layout, noisy, 200)
+        _, seconds = run(layout, noisy, ITERATIONS)
         total += seconds * ITERATIONS
         baseline = "", "", ""
         if name in BASELINE_CASES:

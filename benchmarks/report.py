@@ -5,6 +5,7 @@ import os
 import platform
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
@@ -32,7 +33,8 @@ def write_table(
 
 
 def _machine() -> str:
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "casadi"))
+    found = [name for name in ("numpy", "casadi") if find_spec(name)]
+    packages = ", ".join(f"{name} {version(name)}" for name in found)
     return f"{_cpu()} ({os.cpu_count()} cores), Python {platform.python_version()}, {packages}"
 
 
