@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +32,8 @@ def cache_folder(name: str) -> Path | None:
     Numba trusts code only for the same path and time of the source, so these are part of the name.
     A folder that Numba could not write to would make it fall back to one beside the source.
     """
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version} {get_host_cpu_name()}".encode())
+    versions = f"{numba.__version__} {_cuda_version()} {sys.version} {get_host_cpu_name()}"
+    digest = hashlib.sha256(versions.encode())
     for source in sorted(Path(__file__).resolve().parent.rglob("*.py")):
         digest.update(f"{source} {source.stat().st_mtime_ns} ".encode() + source.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
@@ -64,8 +66,8 @@ class CodeCache:
         if self.is_ready:
             return
         self._compiled_here = True
-        if self._shared is None or self._folder is None:
-            return
+        if self._shared is None or self._folder is None or not any(self._folder.rglob("*.nbi")):
+            return  # nowhere to keep it, or nothing to keep: Numba was told not to compile
         with suppress(OSError):
             parent, name = self._shared.parent, self._shared.name
             copy = Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
@@ -104,6 +106,13 @@ class CodeCache:
         if self._is_read and cache is not None:
             cache.save_overload = _keep_nothing
         return result
+
+
+def _cuda_version() -> str:
+    try:
+        return version("numba-cuda")
+    except PackageNotFoundError:
+        return ""
 
 
 def _private_folder() -> Path | None:

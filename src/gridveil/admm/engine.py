@@ -77,10 +77,18 @@ def run_together(
     for first in range(0, len(draws), size):
         batch = draws[first : first + size]
         states = [start_state(layout, noisy, options.policy) for noisy in batch]
+        histories = [empty_history() for _ in batch]
+        if stop.is_set():
+            begun = zip(states, histories, strict=True)
+            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0) for one in begun]
+            continue
+
+        def tell(ended: int, before: int = first) -> None:
+            if progress is not None:
+                progress(before + ended)
+
         with gpu_machine(layout, batch, states, options) as machine:
-            runs += _run(machine, [empty_history()] * len(batch), options, stop)
-        if progress is not None:
-            progress(len(runs))
+            runs += _run(machine, histories, options, stop, tell=tell)
     return runs
 
 
@@ -90,20 +98,27 @@ def _run(
     options: AgentOptions,
     stop: threading.Event,
     save: Callable[[Machine, History], None] | None = None,
+    tell: Callable[[int], None] | None = None,
 ) -> list[AgentRun]:
-    """Iterate until every draw has ended; `save` is for a single one."""
+    """Iterate until every draw has ended; `save` is for a single one.
+
+    `tell` gets how many have, each time some do.
+    """
     draws = range(len(histories))
     pieces = [[history] for history in histories]
     before = len(histories[0])
     ended: dict[int, tuple[Status, float]] = {}
     iterations, seconds, count, saved = before, 0.0, _FIRST_CALL, time.monotonic()
     while True:
+        known = len(ended)
         for draw in draws:
             status = _ending(
                 pieces[draw][-1], iterations, seconds, machine.calm(draw), options, stop
             )
             if draw not in ended and status is not None:
                 ended[draw] = status, seconds
+        if tell is not None and len(ended) > known:
+            tell(len(ended))
         if len(ended) == len(draws):
             break
         count = min(count, options.max_iterations - iterations)

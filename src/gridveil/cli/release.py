@@ -168,6 +168,9 @@ def release(
         chosen = Clamped(chosen, limits)
     share = float(exact(beta, "beta"))
     check_choices(share, method, band, None)
+    if device is not Device.CPU and method is not Method.ADMM:
+        raise GridveilError("--device: means something with --method admm only")
+    chosen_device(device, len(network.lines))
     if not len(network.loads):
         raise GridveilError(f"{network.name} has no loads, so there is nothing to protect")
     if dry_run:
@@ -192,9 +195,6 @@ def release(
         raise GridveilError("--costs-source: means something with --costs only")
     if polish and method is not Method.ADMM:
         raise GridveilError("--polish: means something with --method admm only")
-    if device is not Device.CPU and method is not Method.ADMM:
-        raise GridveilError("--device: means something with --method admm only")
-    chosen_device(device, len(network.lines))
     name = release_id
     if name is None:
         source = "published" if costs else "derived" if cost_budget is None else cost_budget

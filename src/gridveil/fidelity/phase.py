@@ -62,7 +62,8 @@ def restore_many(
 ) -> list[Restored]:
     """Restore many draws of one network among agents, as many at once as there are threads.
 
-    `progress` gets how many draws are done; `threads` is one per core unless said otherwise.
+    `progress` gets how many draws are done; `threads` is one per core unless said otherwise. On a
+    GPU all draws that fit run at once, whatever `threads` says.
     """
     from gridveil.fidelity.admm import solve_admm_many
 

@@ -14,8 +14,8 @@ class Graph:
 
     def __init__(self, stream: Any, launch: Callable[[], None]) -> None:
         """Record. The kernels must have been compiled and loaded before."""
-        self._launch = launch
         if cuda_is_simulated():
+            self._launch = launch
             return
         from cuda.bindings import driver
 
@@ -28,8 +28,10 @@ class Graph:
             finally:
                 graph = _call(driver.cuStreamEndCapture(handle))
         self._driver, self._handle = driver, handle
-        self._graph = _call(driver.cuGraphInstantiate(graph, 0))
-        _call(driver.cuGraphDestroy(graph))
+        try:
+            self._graph = _call(driver.cuGraphInstantiate(graph, 0))
+        finally:
+            _call(driver.cuGraphDestroy(graph))
 
     def replay(self) -> None:
         """Put everything into the stream once more."""
@@ -49,6 +51,13 @@ def cuda_is_simulated() -> bool:
     from numba.cuda import config
 
     return bool(config.ENABLE_CUDASIM)
+
+
+def kind_of_gpu() -> str:
+    """Return what code for one GPU and not another is named after."""
+    if cuda_is_simulated():
+        return "simulated"
+    return "cuda{}{}".format(*cuda.get_current_device().compute_capability)
 
 
 def _call(answer: tuple[Any, ...]) -> Any:

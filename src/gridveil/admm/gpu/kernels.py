@@ -29,7 +29,7 @@ from gridveil.admm.gpu.desk import (
     Desk,
     W,
 )
-from gridveil.admm.gpu.graph import cuda_is_simulated
+from gridveil.admm.gpu.graph import cuda_is_simulated, kind_of_gpu
 from gridveil.admm.iteration import COST, DUAL, HOLD, OBJECTIVE, PRIMAL, RHO
 from gridveil.admm.layout import Layout
 from gridveil.admm.penalties import (
@@ -55,7 +55,7 @@ from gridveil.admm.rounds import (
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray, IntArray
 
-KERNELS = CodeCache("kernels")
+KERNELS = CodeCache(kind_of_gpu())
 LANES, THREADS = (2, 2 * SUMS) if cuda_is_simulated() else (8, 128)
 """Threads that add up the parts of one number, and threads of a block that adds up all of them.
 The simulator makes a thread of Python for each."""
@@ -287,7 +287,8 @@ def multipliers(
                 primal, dual, total = max(primal, gap), max(dual, step), total + gap + step
                 squares += squared_gap(state, k)
                 steps += squared_way(state, k, before)
-            add_way(state, 2 + i - first_line, squares, steps)
+            if not as_the_paper:
+                add_way(state, 2 + i - first_line, squares, steps)
     own = (
         primal,
         dual,
@@ -312,6 +313,7 @@ def multipliers(
     cuda.syncthreads()
     if is_last[0] == 0:
         return
+    cuda.threadfence()
     _sum_parts(desk.sums[draw], shared, cuda.gridDim.x)
     if t == 0:
         desk.done[draw] = 0

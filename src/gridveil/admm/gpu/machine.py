@@ -96,10 +96,18 @@ class GpuMachine:
 
     def state(self, draw: int) -> State:
         """Copy where a draw stands to the host."""
-        return State(*(array[draw].copy_to_host(stream=self.stream) for array in self._states))
+        return State(
+            *(
+                array[draw].copy_to_host(stream=self.stream)
+                if array.size
+                else np.empty(array.shape[1:])  # of a network without lines
+                for array in self._states
+            )
+        )
 
     def close(self) -> None:
-        """Give back what the driver does not give back by itself."""
+        """Give the memory of the GPU back, and what was recorded."""
+        del self._layout, self._noisy, self._states, self._desk
         self._single.close()
         self._window.close()
 

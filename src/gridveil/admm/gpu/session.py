@@ -2,7 +2,8 @@
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridveil.admm.layout import Layout
@@ -18,6 +19,8 @@ _EXTRA = "pip install 'gridveil[cuda]'"
 _CPU = "--device cpu (device='cpu' in Python) does without a GPU"
 _ROOM = 0.9
 """The share of the free memory to fill."""
+_MOST_DRAWS = 65_535
+"""At once: so many rows a grid of blocks can have."""
 _OLD_DRIVER = (
     "INSUFFICIENT_DRIVER", "UNSUPPORTED_PTX_VERSION", "SYSTEM_DRIVER_MISMATCH",
     "COMPAT_NOT_SUPPORTED_ON_DEVICE",
@@ -30,14 +33,14 @@ def why_no_gpu() -> str | None:
     """Return why no GPU can be used here, and what to do about it; None if one can."""
     if importlib.util.find_spec("numba_cuda") is None:
         return f"agents on a GPU need an extra: {_EXTRA}; {_CPU}"
-    from numba import cuda
-
     try:
+        from numba import cuda
+
         if cuda.is_available():
             cuda.current_context()
             return None
         problem = cuda.cuda_error()
-    except Exception as error:  # whatever a driver makes of a broken machine
+    except Exception as error:  # whatever a broken driver or installation makes of it
         return what_to_do(error)
     if problem is None:
         return f"the compiler for GPUs was not found: {_EXTRA} brings it; {_CPU}"
@@ -53,8 +56,11 @@ def batch_size(layout: Layout, draws: int) -> int:
 
     if cuda_is_simulated():
         return draws
-    free = cuda.current_context().get_memory_info().free
-    return max(1, min(draws, int(_ROOM * free / bytes_per_draw(layout))))
+    with _told_as_advice():
+        free = cuda.current_context().get_memory_info().free
+    shared = sum(array.nbytes for array in layout) + 8 * layout.size
+    fitting = int((_ROOM * free - shared) / bytes_per_draw(layout))
+    return max(1, min(draws, fitting, _MOST_DRAWS))
 
 
 @contextmanager
@@ -67,17 +73,27 @@ def gpu_machine(
     """Give draws to the GPU; turn what goes wrong there into an error that says what to do."""
     from gridveil.admm.gpu.machine import GpuMachine
 
-    try:
+    with _told_as_advice(options.checkpoint):
         machine = GpuMachine(layout, draws, states, options)
-        yield machine
+        try:
+            yield machine
+        except BaseException:
+            with suppress(Exception):  # of a GPU that is lost, say: the first error counts
+                machine.close()
+            raise
         machine.close()
+
+
+@contextmanager
+def _told_as_advice(checkpoint: Path | str | None = None) -> Iterator[None]:
+    """Turn an error of the libraries for GPUs into one that says what to do."""
+    try:
+        yield
     except Exception as error:
         if not type(error).__module__.startswith(_LIBRARIES):
             raise
-        advice = what_to_do(error)
-        if options.checkpoint is not None:
-            advice += f"; either goes on from {options.checkpoint}"
-        raise GridveilError(advice) from error
+        onward = "" if checkpoint is None else f"; either goes on from {checkpoint}"
+        raise GridveilError(what_to_do(error) + onward) from error
 
 
 def what_to_do(error: Exception) -> str:
