@@ -138,10 +138,9 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
 
 def megabytes(layout: Layout, draws: int) -> float:
     """Return the size of all arrays on the GPU."""
-    from gridveil.admm.gpu.machine import bytes_per_draw
+    from gridveil.admm.gpu.machine import bytes_for_all, bytes_per_draw
 
-    shared = sum(array.nbytes for array in layout) + 8 * layout.size
-    return (shared + draws * bytes_per_draw(layout)) / 1e6
+    return (bytes_for_all(layout) + draws * bytes_per_draw(layout)) / 1e6
 
 
 def measured(folder: Path) -> Iterator[tuple[object, ...]]:

@@ -50,14 +50,19 @@ class Meddling(QueueChannel):
         )
 
 
-def test_rubbish_changes_nothing_and_is_told(tmp_path):
+def both(channel, folder, iterations):
+    """Run a network in one process and as three parties over a channel; return what both say."""
     network, costs, noisy, beta = problem("case14_ieee")
-    one = together(network, costs, noisy, beta, max_iterations=60)
+    one = together(network, costs, noisy, beta, max_iterations=iterations)
     found, parts, members, told = federated(
-        network, costs, noisy, beta, partition_into(network, 3), tmp_path, Meddling,
-        max_iterations=60,
+        network, costs, noisy, beta, partition_into(network, 3), folder, channel,
+        max_iterations=iterations,
     )  # fmt: skip
-    values = joined(network, found, parts)
+    return one, joined(network, found, parts), members, told
+
+
+def test_rubbish_changes_nothing_and_is_told(tmp_path):
+    one, values, members, told = both(Meddling, tmp_path, 60)
     np.testing.assert_array_equal(values["p"], one.p)
     np.testing.assert_array_equal(values["v"], one.point.v)
     reasons = {reason for member in members.values() for _, reason in member.letters.counts.refused}
@@ -85,13 +90,8 @@ class Losing(QueueChannel):
 
 
 def test_lost_messages_are_sent_again(tmp_path):
-    network, costs, noisy, beta = problem("case14_ieee")
-    one = together(network, costs, noisy, beta, max_iterations=40)
-    found, parts, members, _ = federated(
-        network, costs, noisy, beta, partition_into(network, 3), tmp_path, Losing,
-        max_iterations=40,
-    )  # fmt: skip
-    np.testing.assert_array_equal(joined(network, found, parts)["p"], one.p)
+    one, values, members, _ = both(Losing, tmp_path, 40)
+    np.testing.assert_array_equal(values["p"], one.p)
     assert sum(member.letters.counts.repeated for member in members.values()) > 0
 
 

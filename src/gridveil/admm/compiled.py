@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,11 +81,8 @@ class CodeCache:
 
     def compile(self, function: F, **options: bool) -> F:
         """Compile a function at its first call, or take it from the cache."""
-        jit: Any = numba.njit
-        options = {"nogil": True, **options}
-        result: F = self._kept(
-            numba.config, lambda cache: jit(cache=cache, error_model="numpy", **options)(function)
-        )
+        jit: Any = partial(numba.njit, nogil=True, error_model="numpy", **options)
+        result: F = self._kept(numba.config, lambda cache: jit(cache=cache)(function))
         return result
 
     def compile_kernel(self, function: F) -> F:

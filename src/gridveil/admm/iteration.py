@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from gridveil.admm.compiled import compiled
+from gridveil.admm.compiled import compiled, compiled_inner
 from gridveil.admm.layout import Layout
 from gridveil.admm.penalties import balance, follow_the_paper
 from gridveil.admm.rounds import (
@@ -59,8 +59,14 @@ def advance(
             changed = balance(layout, state, before, primal)
         if changed:
             rho = typical_penalty(state)
-        calm = primal <= tolerance and dual <= tolerance
-        state.iteration[1] = state.iteration[1] + 1.0 if calm else 0.0
-        if state.iteration[1] >= HOLD or not math.isfinite(primal + dual):
+        if is_over(state, primal, dual, tolerance):
             return k + 1
     return len(history)
+
+
+@compiled_inner
+def is_over(state: State, primal: float, dual: float, tolerance: float) -> bool:
+    """Count iterations on end within the tolerance; return whether these residuals end a run."""
+    calm = primal <= tolerance and dual <= tolerance
+    state.iteration[1] = state.iteration[1] + 1.0 if calm else 0.0
+    return bool(state.iteration[1] >= HOLD or not math.isfinite(primal + dual))

@@ -10,7 +10,6 @@ import typer
 from gridveil.admm.device import Device, chosen_device
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
-from gridveil.arrays import FloatArray
 from gridveil.cli.options import (
     AlphaOption,
     BetaOption,
@@ -106,8 +105,14 @@ def simulate(
     share = float(exact(beta, "beta"))
     chosen_device(device, len(network.lines))
     with error_console.status(f"solving {network.name} …") as status:
-        original = None if costs is not None else _solved(network)
-        public = _public(costs, network) if original is None else original.generator_costs
+        original = None
+        if costs is None:
+            original = _solved(network)
+            public = original.generator_costs
+        else:
+            from gridveil.publication.costs import read_costs
+
+            public = read_costs(costs, "the file given", network).values
         noisy = simulate_loads(network, chosen, seed)
         alone = None
         if not unchecked:
@@ -151,14 +156,6 @@ def _solved(network: Network) -> OPFResult:
             f"{original.diagnosis or original.status.value}"
         )
     return original
-
-
-def _public(path: Path | None, network: Network) -> FloatArray:
-    """Return the costs of a file."""
-    from gridveil.publication.costs import read_costs
-
-    assert path is not None
-    return read_costs(path, "the file given", network).values
 
 
 def _refuse_agent_options(context: typer.Context, method: Method) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import chosen_device
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row, run_task
 from gridveil.experiments.store import Store
@@ -48,7 +48,7 @@ def sweep(
     """
     if workers == 0 or workers < -1:
         raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
-    if study.device is Device.CUDA and Method.ADMM in study.methods and cluster is None:
+    if Method.ADMM in study.methods and cluster is None:
         chosen_device(study.device, 0)  # a GPU that is not there is told before any work
     store = Store(folder)
     missing = store.missing(study)

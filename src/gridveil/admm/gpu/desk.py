@@ -6,6 +6,8 @@ from gridveil.arrays import FloatArray, IntArray
 
 SUMS = 11
 """How many numbers of an iteration are added up over all agents."""
+MAXIMA = 2
+"""Of how many, the first, the largest is wanted and not the sum."""
 (
     PRIMAL_MAX, DUAL_MAX, FINITE, OBJECTIVE_SUM, COST_SUM,
     LOAD_GAP, GENERATOR_GAP, LOAD_STEP, GENERATOR_STEP, LOAD_NET, GENERATOR_NET,
@@ -23,7 +25,7 @@ class Desk(NamedTuple):
     settled: FloatArray
     """(draws, 4, buses): what the buses came to, in this order."""
     sums: FloatArray
-    """(draws, SUMS, blocks): what each block of threads added up, of the first two the largest."""
+    """(draws, SUMS, blocks): what each block of threads added up."""
     done: IntArray
     """How many blocks of threads are done with the current iteration."""
     history: FloatArray

@@ -21,6 +21,7 @@ from gridveil.admm.gpu.desk import (
     LOAD_GAP,
     LOAD_NET,
     LOAD_STEP,
+    MAXIMA,
     MU_P,
     MU_Q,
     OBJECTIVE_SUM,
@@ -30,7 +31,7 @@ from gridveil.admm.gpu.desk import (
     W,
 )
 from gridveil.admm.gpu.graph import cuda_is_simulated, kind_of_gpu
-from gridveil.admm.iteration import COST, DUAL, HOLD, OBJECTIVE, PRIMAL, RHO
+from gridveil.admm.iteration import COST, DUAL, OBJECTIVE, PRIMAL, RHO, is_over
 from gridveil.admm.layout import Layout
 from gridveil.admm.penalties import (
     WINDOW,
@@ -84,28 +85,37 @@ def _of_draw(states: State, draw: int) -> State:
 
 
 @cuda.jit(device=True)
-def _copy(kind: int, end: int) -> int:
-    """Return which of a line's eight copies is its p, q, w or θ (kind 0 to 3) at an end."""
-    return kind + 2 * end if kind < 2 else 2 * kind + end
+def _copy(item: int, end: int, first_line: int, lines: int) -> int:
+    """Return where the copy at an end stands, of the item-th of all lines' p, then q, w and θ."""
+    kind, line = item // lines, item % lines
+    return first_line + (kind + 2 * end if kind < 2 else 2 * kind + end) * lines + line
 
 
 @cuda.jit(device=True)
 def _block_sums(own: tuple[float, ...], shared: FloatArray, maxima: int) -> None:
     """Add up the numbers of all threads of a block into column 0; of the first the largest."""
-    t = cuda.threadIdx.x
     for number in range(len(own)):
-        shared[number, t] = own[number]
+        shared[number, cuda.threadIdx.x] = own[number]
     cuda.syncthreads()
+    _row_sums(shared, len(own), THREADS, shared, maxima)
+
+
+@cuda.jit(device=True)
+def _row_sums(
+    source: FloatArray, numbers: int, width: int, shared: FloatArray, maxima: int
+) -> None:
+    """Add up so many rows of an array, so wide, into column 0; of the first rows the largest."""
+    t = cuda.threadIdx.x
     number, lane, total = t // LANES, t % LANES, 0.0
-    if number < len(own):
-        for other in range(lane, THREADS, LANES):
-            part = shared[number, other]
+    if number < numbers:
+        for other in range(lane, width, LANES):
+            part = source[number, other]
             total = max(total, part) if number < maxima else total + part
     cuda.syncthreads()
-    if number < len(own):
+    if number < numbers:
         shared[number, lane] = total
     cuda.syncthreads()
-    if number < len(own) and lane == 0:
+    if number < numbers and lane == 0:
         for other in range(1, LANES):
             part = shared[number, other]
             total = max(total, part) if number < maxima else total + part
@@ -175,25 +185,6 @@ def _agree(
 
 
 @cuda.jit(device=True)
-def _sum_parts(sums: FloatArray, shared: FloatArray, blocks: int) -> None:
-    """Add up the parts of all blocks, into column 0."""
-    t = cuda.threadIdx.x
-    number, lane, own = t // LANES, t % LANES, 0.0
-    if number < SUMS:
-        for block in range(lane, blocks, LANES):
-            part = sums[number, block]
-            own = max(own, part) if number <= DUAL_MAX else own + part
-        shared[number, lane] = own
-    cuda.syncthreads()
-    if number < SUMS and lane == 0:
-        for other in range(1, LANES):
-            part = shared[number, other]
-            own = max(own, part) if number <= DUAL_MAX else own + part
-        shared[number, 0] = own
-    cuda.syncthreads()
-
-
-@cuda.jit(device=True)
 def _conclude(
     state: State,
     desk: Desk,
@@ -227,9 +218,7 @@ def _conclude(
                 state.ways[4, group] = decide_for(state, group, nets[group], stagnates, may_fall)
             changes = 1
     desk.changes[draw] = changes
-    calm = primal <= tolerance and dual <= tolerance
-    state.iteration[1] = state.iteration[1] + 1.0 if calm else 0.0
-    if state.iteration[1] >= HOLD or not math.isfinite(primal + dual):
+    if is_over(state, primal, dual, tolerance):
         desk.ended[draw] = 1
 
 
@@ -281,7 +270,7 @@ def multipliers(
             kind = (i - first_line) // lines
             squares = steps = 0.0
             for end in range(2):
-                k = first_line + _copy(kind, end) * lines + (i - first_line) % lines
+                k = _copy(i - first_line, end, first_line, lines)
                 before = _agree(state, settled, owner, k, kind, -1.0)
                 gap, step = move_multiplier(state, k, before)
                 primal, dual, total = max(primal, gap), max(dual, step), total + gap + step
@@ -302,7 +291,7 @@ def multipliers(
         load_net,
         generator_net,
     )
-    _block_sums(own, shared, 2)
+    _block_sums(own, shared, MAXIMA)
     if t < SUMS:
         desk.sums[draw, t, block] = shared[t, 0]
     cuda.threadfence()
@@ -314,7 +303,7 @@ def multipliers(
     if is_last[0] == 0:
         return
     cuda.threadfence()
-    _sum_parts(desk.sums[draw], shared, cuda.gridDim.x)
+    _row_sums(desk.sums[draw], SUMS, cuda.gridDim.x, shared, MAXIMA)
     if t == 0:
         desk.done[draw] = 0
         _conclude(state, desk, draw, shared, tolerance, as_the_paper)
@@ -337,9 +326,8 @@ def rebalance(layout: Layout, noisy: FloatArray, states: State, desk: Desk) -> N
             begin_window(state, i, state.ways[4, 0 if i < loads else 1])
             total += math.log(state.rho[i])
         else:
-            kind, line = (i - first_line) // lines, (i - first_line) % lines
-            a = first_line + _copy(kind, 0) * lines + line
-            b = first_line + _copy(kind, 1) * lines + line
+            a = _copy(i - first_line, 0, first_line, lines)
+            b = _copy(i - first_line, 1, first_line, lines)
             net = squared_way(state, a, state.window_z[a]) + squared_way(
                 state, b, state.window_z[b]
             )
@@ -359,10 +347,7 @@ def typify(states: State, desk: Desk, blocks: int) -> None:
     draw, t = cuda.blockIdx.y, cuda.threadIdx.x
     if not desk.changes[draw]:
         return
-    total = 0.0
-    for k in range(t, blocks, THREADS):
-        total += desk.sums[draw, 0, k]
-    _block_sums((total,), shared, 0)
+    _row_sums(desk.sums[draw], 1, blocks, shared, 0)
     if t == 0:
         desk.rho[draw] = math.exp(shared[0, 0] / states.rho.shape[1])
 

@@ -164,8 +164,13 @@ class GpuMachine:
         return kernel[(blocks, self._draws), threads, self.stream]
 
 
+def bytes_for_all(layout: Layout) -> int:
+    """Return how much memory the draws of a network share on the GPU."""
+    return sum(array.nbytes for array in layout) + 8 * layout.size
+
+
 def bytes_per_draw(layout: Layout) -> int:
-    """Return how much memory a draw takes on the GPU, the layout not counted."""
+    """Return how much more every draw takes."""
     vectors = 6 * layout.size + 5 * len(layout.rate) + 8 * layout.groups + 4 * len(layout.shunt_g)
     return 8 * (vectors + SUMS * _MOST_BLOCKS + COLUMNS * ROWS)
 

@@ -52,14 +52,13 @@ def batch_size(layout: Layout, draws: int) -> int:
     from numba import cuda
 
     from gridveil.admm.gpu.graph import cuda_is_simulated
-    from gridveil.admm.gpu.machine import bytes_per_draw
+    from gridveil.admm.gpu.machine import bytes_for_all, bytes_per_draw
 
     if cuda_is_simulated():
         return draws
     with _told_as_advice():
         free = cuda.current_context().get_memory_info().free
-    shared = sum(array.nbytes for array in layout) + 8 * layout.size
-    fitting = int((_ROOM * free - shared) / bytes_per_draw(layout))
+    fitting = int((_ROOM * free - bytes_for_all(layout)) / bytes_per_draw(layout))
     return max(1, min(draws, fitting, _MOST_DRAWS))
 
 
