@@ -72,6 +72,7 @@ class Correspondence:
         self._patience, self._tell, self._ahead = patience, tell, ahead
         # Often enough that nobody who still runs is taken for lost.
         self._longest_pause = min(_LONGEST_PAUSE, patience / 10)
+        self._waiting: set[str] = set()
         self._inbox: dict[tuple[Kind, int, str], FloatArray] = {}
         self._outbox: dict[tuple[Kind, int, str], bytes] = {}
         self._heard: dict[str, float] = {}
@@ -107,6 +108,7 @@ class Correspondence:
         began = progress = time.monotonic()
         pause = min(_FIRST_PAUSE, self._longest_pause)
         waiting = {sender for sender in senders if (kind, iteration, sender) not in self._inbox}
+        self._waiting = waiting
         for sender in waiting:
             self._heard[sender] = max(self._heard.get(sender, 0.0), progress)
         while waiting:
@@ -116,13 +118,14 @@ class Correspondence:
                 waiting.discard(arrived[2])
                 progress, pause = now, min(_FIRST_PAUSE, self._longest_pause)
             elif now - progress > pause:
-                for sender in waiting:
+                for sender in sorted(waiting):
                     self._repeat(sender)
                     self._refuse_silence(sender, now, patience)
-                    if now - began > _STANDSTILL * patience:
-                        raise GridveilError(
-                            f"{sender} is there but has not gone on for {now - began:.0f} seconds"
-                        )
+                if now - began > _STANDSTILL * patience:
+                    raise GridveilError(
+                        f"heard of, but no further for {now - began:.0f} seconds: "
+                        f"{_listed(waiting)}"
+                    )
                 progress, pause = now, min(2 * pause, self._longest_pause)
         return {sender: self._inbox[kind, iteration, sender] for sender in senders}
 
@@ -153,7 +156,8 @@ class Correspondence:
             return None
         self._heard[sender] = time.monotonic()
         if message.kind is Kind.STOP:
-            raise GridveilError(f"{sender} stopped the run: {values_text(message.values)}")
+            awaited = f" while {_listed(self._waiting)} was awaited" if self._waiting else ""
+            raise GridveilError(f"{sender} stopped the run{awaited}: {values_text(message.values)}")
         key = message.kind, message.iteration, sender
         if message.iteration < self.clock or key in self._inbox:
             self._repeat(sender)
@@ -207,6 +211,10 @@ class Correspondence:
         self._channel.send(to, data)
         self.counts.sent += 1
         self.counts.sent_bytes += len(data)
+
+
+def _listed(members: Collection[str]) -> str:
+    return ", ".join(sorted(members))
 
 
 def digest_values(digest: bytes) -> FloatArray:
