@@ -16,7 +16,7 @@ demo: $(READY)
 	@echo "open demo/release/report.html in a browser"
 
 test: $(READY) lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

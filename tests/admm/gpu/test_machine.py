@@ -21,7 +21,7 @@ from gridveil.admm.gpu.session import why_no_gpu
 from gridveil.admm.layout import build_layout
 from gridveil.fidelity.bands import cost_bands
 from gridveil.opf.status import Status
-from tests.admm.gpu.worker import run
+from tests.admm.gpu.worker import Job, run
 from tests.admm.test_rounds import AWKWARD
 from tests.cases import TINY, bus, gen, polynomial
 
@@ -41,12 +41,26 @@ def draws_of(network, seeds):
     return [np.concatenate([noisy.p, noisy.q]) for noisy in draws]
 
 
-def in_the_simulator(jobs, folder):
-    (folder / "jobs").write_bytes(pickle.dumps(jobs))
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, "-m", "tests.admm.gpu.worker", folder / "jobs", folder / "runs"]
-    subprocess.run(command, check=True, env=environment, timeout=500)
-    return pickle.loads((folder / "runs").read_bytes())
+@pytest.fixture(
+    params=[
+        "simulator",
+        pytest.param("gpu", marks=pytest.mark.skipif(NO_GPU is not None, reason=str(NO_GPU))),
+    ]
+)
+def on_gpu(request, tmp_path):
+    """Return what runs jobs where this machine can."""
+
+    def in_the_simulator(*jobs):
+        (tmp_path / "jobs").write_bytes(pickle.dumps(jobs))
+        environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
+        command = [sys.executable, "-m", "tests.admm.gpu.worker"]
+        subprocess.run(
+            [*command, tmp_path / "jobs", tmp_path / "runs"],
+            check=True, env=environment, timeout=500,
+        )  # fmt: skip
+        return pickle.loads((tmp_path / "runs").read_bytes())
+
+    return in_the_simulator if request.param == "simulator" else lambda *jobs: run(jobs)
 
 
 def on_cpu(layout, noisy, options):
@@ -72,43 +86,6 @@ LOUD = replace(SHORT, tolerance=0.8, max_iterations=40)
 """So coarse a tolerance that draws end, each in its own time."""
 
 
-@pytest.fixture(scope="module")
-def results(request, tmp_path_factory):
-    """Return the runs of all jobs by name; half a run on the CPU goes on here, and back."""
-    folder = tmp_path_factory.mktemp("gpu")
-    onward, back = folder / "onward", folder / "back"
-    half = replace(SHORT, max_iterations=7, device="cpu", checkpoint=onward)
-    run_agents(*FIVE, half, threading.Event())
-    jobs = {
-        "fast": (FIVE[0], [FIVE[1]], SHORT),
-        "paper": (THREE[0], [THREE[1]], replace(SHORT, policy=Policy.PAPER)),
-        "odd": (ODD[0], [ODD[1]], SHORT),
-        "lone": (LONE[0], [LONE[1]], SHORT),
-        "batch": (THREE[0], DRAWS, SHORT),
-        "loud": (THREE[0], DRAWS, LOUD),
-        "alone": (THREE[0], DRAWS[1:], SHORT),
-        "broken": (THREE[0], [np.full_like(THREE[1], np.nan)], SHORT),
-        "onward": (FIVE[0], [FIVE[1]], replace(SHORT, checkpoint=onward)),
-        "back": (FIVE[0], [FIVE[1]], replace(SHORT, max_iterations=7, checkpoint=back)),
-    }
-    listed = list(jobs.values())
-    runs = in_the_simulator(listed, folder) if request.param == "simulator" else run(listed)
-    return {**dict(zip(jobs, runs, strict=True)), "checkpoint": back}
-
-
-pytestmark = [
-    pytest.mark.xdist_group("gpu"),  # the simulator is slow: once is enough
-    pytest.mark.parametrize(
-        "results",
-        [
-            "simulator",
-            pytest.param("gpu", marks=pytest.mark.skipif(NO_GPU is not None, reason=str(NO_GPU))),
-        ],
-        indirect=True,
-    ),
-]
-
-
 def assert_same(found, expected, rel=1e-9):
     assert found.status is expected.status
     assert len(found.history) == len(expected.history)
@@ -121,46 +98,74 @@ def assert_same(found, expected, rel=1e-9):
 
 
 @pytest.mark.parametrize(
-    ("name", "of", "policy"),
-    [
-        ("fast", FIVE, Policy.FAST),
-        ("paper", THREE, Policy.PAPER),
-        ("odd", ODD, Policy.FAST),
-        ("lone", LONE, Policy.FAST),
-    ],
+    ("of", "policy"),
+    [(FIVE, Policy.FAST), (THREE, Policy.PAPER), (ODD, Policy.FAST), (LONE, Policy.FAST)],
+    ids=["fast", "paper", "odd", "lone"],
 )
-def test_histories_are_those_of_the_cpu(results, name, of, policy):
-    assert_same(results[name][0], on_cpu(*of, replace(SHORT, policy=policy)))
+def test_histories_are_those_of_the_cpu(on_gpu, of, policy):
+    layout, noisy = of
+    options = replace(SHORT, policy=policy)
+    ((found,),) = on_gpu(Job(layout, [noisy], options))
+    assert_same(found, on_cpu(layout, noisy, options))
 
 
-def test_many_draws_at_once_are_those_one_by_one(results):
-    for draw, found in zip(DRAWS, results["batch"], strict=True):
-        assert_same(found, on_cpu(THREE[0], draw, SHORT))
-    (alone,), together = results["alone"], results["batch"][1]
-    assert all(np.array_equal(a, b) for a, b in zip(alone.state, together.state, strict=True))
+def test_many_draws_at_once_are_those_one_by_one(on_gpu):
+    layout, _ = THREE
+    batch, (alone,) = on_gpu(Job(layout, DRAWS, SHORT), Job(layout, DRAWS[1:], SHORT))
+    for draw, found in zip(DRAWS, batch, strict=True):
+        assert_same(found, on_cpu(layout, draw, SHORT))
+    assert all(np.array_equal(a, b) for a, b in zip(alone.state, batch[1].state, strict=True))
 
 
-def test_every_draw_stops_in_its_own_time(results):
-    ends = set()
-    for draw, found in zip(DRAWS, results["loud"], strict=True):
-        assert_same(found, on_cpu(THREE[0], draw, LOUD))
+def test_every_draw_stops_in_its_own_time(on_gpu):
+    layout, _ = THREE
+    (runs,) = on_gpu(Job(layout, DRAWS, LOUD))
+    for draw, found in zip(DRAWS, runs, strict=True):
+        assert_same(found, on_cpu(layout, draw, LOUD))
         assert found.status is Status.CONVERGED
-        ends.add(found.iterations)
-    assert len(ends) > 1
+    assert len({found.iterations for found in runs}) > 1
 
 
-def test_numbers_that_are_none_end_a_run(results):
-    (found,) = results["broken"]
+def test_draws_that_do_not_fit_at_once_follow(on_gpu):
+    layout, _ = THREE
+    apart, cut = on_gpu(
+        Job(layout, DRAWS, SHORT, at_once=1),
+        Job(layout, DRAWS, SHORT, at_once=1, stop_after=1),
+    )
+    for draw, found in zip(DRAWS, apart, strict=True):
+        assert_same(found, on_cpu(layout, draw, SHORT))
+    assert [one.status for one in cut] == [Status.ITERATION_LIMIT, Status.STOPPED]
+    assert [one.iterations for one in cut] == [SHORT.max_iterations, 0]
+
+
+def test_numbers_that_are_none_end_a_run(on_gpu):
+    layout, noisy = THREE
+    ((found,),) = on_gpu(Job(layout, [np.full_like(noisy, np.nan)], SHORT))
     assert found.status is Status.FAILED
     assert found.iterations == 1
 
 
-def test_a_run_goes_on_from_one_to_the_other(results):
-    whole = on_cpu(*FIVE, SHORT)
-    (onward,) = results["onward"]
-    assert onward.iterations_done == SHORT.max_iterations - 7
-    assert_same(onward, whole)
-    options = replace(SHORT, device="cpu", checkpoint=results["checkpoint"])
-    back = run_agents(*FIVE, options, threading.Event())
-    assert back.iterations_done == SHORT.max_iterations - 7
-    assert_same(back, whole)
+def test_a_run_goes_on_from_one_to_the_other(on_gpu, tmp_path):
+    layout, noisy = FIVE
+    whole, onward, back = on_cpu(*FIVE, SHORT), tmp_path / "onward", tmp_path / "back"
+    half = replace(SHORT, max_iterations=7)
+    on_cpu(*FIVE, replace(half, checkpoint=onward))
+    (found,), _ = on_gpu(
+        Job(layout, [noisy], replace(SHORT, checkpoint=onward)),
+        Job(layout, [noisy], replace(half, checkpoint=back)),
+    )
+    for end in (found, on_cpu(*FIVE, replace(SHORT, checkpoint=back))):
+        assert end.iterations_done == SHORT.max_iterations - half.max_iterations
+        assert_same(end, whole)
+
+
+@pytest.mark.skipif(NO_GPU is not None, reason=str(NO_GPU))
+@pytest.mark.parametrize("policy", Policy)
+def test_thousands_of_lines_for_a_hundred_iterations(policy):
+    layout, noisy = problem(load_case("case1354_pegase"))
+    options = replace(SHORT, policy=policy, max_iterations=100)
+    ((found,),) = run([Job(layout, [noisy], options)])
+    expected = on_cpu(layout, noisy, options)
+    for name in ("primal", "dual", "objective", "rho"):
+        found_column, column = (getattr(one.history, name) for one in (found, expected))
+        assert found_column == pytest.approx(column, rel=1e-9), name

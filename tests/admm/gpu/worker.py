@@ -3,21 +3,49 @@
 import pickle
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from gridveil.admm import engine
 from gridveil.admm.engine import run_agents, run_together
+from gridveil.admm.layout import Layout
+from gridveil.admm.options import AgentOptions
+from gridveil.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Job:
+    """One draw alone, or several together."""
+
+    layout: Layout
+    draws: list[FloatArray]
+    options: AgentOptions
+    at_once: int | None = None
+    """How many draws fit; all, if it is not said."""
+    stop_after: int | None = None
+    """With how many draws done the run is stopped."""
 
 
 def run(jobs):
-    """Run jobs, each a layout, its draws and options: one draw alone, or several together."""
-    found = []
-    for layout, draws, options in jobs:
-        stop = threading.Event()
-        if len(draws) == 1:
-            found.append([run_agents(layout, draws[0], options, stop)])
-        else:
-            found.append(run_together(layout, draws, options, stop))
-    return found
+    """Run jobs one after the other; return what their draws came to, and told on the way."""
+    return [_run(job) for job in jobs]
+
+
+def _run(job):
+    stop = threading.Event()
+    if len(job.draws) == 1:
+        return [run_agents(job.layout, job.draws[0], job.options, stop)]
+
+    def tell(done):
+        if done == job.stop_after:
+            stop.set()
+
+    with pytest.MonkeyPatch.context() as patch:
+        if job.at_once is not None:
+            patch.setattr(engine, "batch_size", lambda *_: job.at_once)
+        return run_together(job.layout, job.draws, job.options, stop, tell)
 
 
 if __name__ == "__main__":
