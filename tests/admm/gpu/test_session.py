@@ -30,15 +30,54 @@ def gridveil(*arguments):
         ("CUDA_ERROR_OUT_OF_MEMORY", "fewer draws"),
         ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "driver is too old"),
         ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "gridveil[cuda12]"),
+        ('Function "cuLaunchKernelEx" not found', "driver is too old"),
+        ("ptxas fatal: Unsupported .version 9.0", "driver is too old"),
+        ("GPU compute capability 6.1 is not supported (requires >=7.5)", "GPU is too old"),
         ("CUDA_ERROR_NO_DEVICE", "no NVIDIA GPU"),
-        ("CUDA_ERROR_LAUNCH_FAILED", "start again"),
-        ("CUDA_ERROR_ECC_UNCORRECTABLE", "start again"),
+        ("CUDA_ERROR_LAUNCH_FAILED", "in a new process"),
+        ("CUDA_ERROR_ECC_UNCORRECTABLE", "in a new process"),
     ],
 )
 def test_a_failure_of_the_gpu_says_what_to_do_and_offers_the_cpu(name, advice):
     text = what_to_do(RuntimeError(f"[999] Call to something results in {name}"))
     assert advice in text
     assert "--device cpu" in text
+
+
+@WITHOUT_GPU
+@pytest.mark.parametrize(
+    ("problem", "advice"),
+    [
+        ("Error at driver init: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)", "update it"),
+        ("CUDA driver library cannot be found", "no NVIDIA GPU can be used here"),
+        (None, "the compiler for GPUs was not found"),
+    ],
+)
+def test_why_a_driver_does_not_start_is_told(monkeypatch, problem, advice):
+    monkeypatch.setattr("numba.cuda.cuda_error", lambda: problem)
+    told = why_no_gpu()
+    assert advice in told
+    assert "--device cpu" in told
+
+
+def test_a_gpu_that_cannot_run_a_kernel_is_refused():
+    # The simulator stands for a GPU that seems to be there; what it is made to say is a driver's.
+    code = (
+        "from gridveil.admm.gpu import session\n"
+        "from numba import cuda\n"
+        "assert session.why_no_gpu() is None\n"
+        "def fail(): raise RuntimeError('CUDA_ERROR_UNSUPPORTED_PTX_VERSION')\n"
+        "cuda.synchronize = fail\n"
+        "print(session.why_no_gpu())"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+    )
+    assert "driver is too old" in result.stdout
 
 
 def test_a_device_must_be_one():

@@ -38,10 +38,10 @@ class GpuMachine:
     ) -> None:
         """Take runs up where they stand, all at the same iteration."""
         self.stream = cuda.stream()
-        self._layout = _on_device(layout, self.stream)
-        self._noisy = cuda.to_device(np.stack(draws), self.stream)
+        self._layout = _on_device(layout)
+        self._noisy = cuda.to_device(np.stack(draws))
         stacked = State(*(np.stack(arrays) for arrays in zip(*states, strict=True)))
-        self._states = _on_device(stacked, self.stream)
+        self._states = _on_device(stacked)
         items = layout.first_line + 4 * len(layout.rate)
         self._blocks = min(_blocks(items, kernels.THREADS), _MOST_BLOCKS)
         desk = Desk(
@@ -56,7 +56,8 @@ class GpuMachine:
             verdict=np.zeros((len(draws), 2), dtype=np.int64),
             rho=np.exp(np.log(stacked.rho).mean(axis=1)),
         )
-        self._desk = _on_device(desk, self.stream)
+        self._desk = _on_device(desk)
+        self._no_rows = np.zeros_like(desk.rows)
         self._iteration = stacked.iteration
         self._tolerance, self._as_the_paper = options.tolerance, options.policy is Policy.PAPER
         self._agents = layout.first_line - layout.generators + len(layout.rate)
@@ -67,8 +68,7 @@ class GpuMachine:
             self._compile(options)
             self._single = Graph(self.stream, self._step)
             self._window = Graph(self.stream, self._whole_window)
-        self._desk.ended.copy_to_device(np.zeros_like(desk.ended), self.stream)
-        self.stream.synchronize()
+        self._desk.ended.copy_to_device(np.zeros_like(desk.ended))
 
     def advance(self, count: int) -> list[History]:
         """Do at most so many iterations of every draw that is not done."""
@@ -82,7 +82,7 @@ class GpuMachine:
 
     def put(self, count: int) -> None:
         """Put so many iterations into the stream, at most ROWS, and do not wait for them."""
-        self._desk.rows.copy_to_device(np.zeros(self._draws, dtype=np.int64), self.stream)
+        self._desk.rows.copy_to_device(self._no_rows, self.stream)
         iteration = int(self._iteration[:, 0].max())
         end = iteration + count
         while iteration < end:
@@ -96,7 +96,7 @@ class GpuMachine:
 
     def state(self, draw: int) -> State:
         """Copy where a draw stands to the host."""
-        return State(
+        state = State(
             *(
                 array[draw].copy_to_host(stream=self.stream)
                 if array.size
@@ -104,6 +104,8 @@ class GpuMachine:
                 for array in self._states
             )
         )
+        self.stream.synchronize()
+        return state
 
     def close(self) -> None:
         """Give the memory of the GPU back, and what was recorded."""
@@ -191,8 +193,8 @@ def _blocks(items: int, threads: int) -> int:
     return max(1, -(-items // threads))
 
 
-def _on_device(arrays: Any, stream: Any) -> Any:
-    """Copy all arrays of a named tuple to the GPU."""
+def _on_device(arrays: Any) -> Any:
+    """Copy all arrays of a named tuple to the GPU, and wait until they are there."""
     kind = type(arrays)
     assert issubclass(kind, tuple)
-    return kind(*(cuda.to_device(np.ascontiguousarray(array), stream) for array in arrays))
+    return kind(*(cuda.to_device(np.ascontiguousarray(array)) for array in arrays))
