@@ -41,10 +41,17 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[st
             missing = [name for name in columns if name not in (reader.fieldnames or [])]
             if missing:
                 raise GridveilError(
-                    f"{path}:1: no column {missing[0]}; it needs {', '.join(columns)}"
+                    f"{path}:1: no column {missing[0]}; the first line must name the columns "
+                    f"{', '.join(columns)}, separated by commas"
                 )
             for row in reader:
-                yield f"{path}:{reader.line_num}", row
+                place = f"{path}:{reader.line_num}"
+                if None in row:  # 9,501.13, say, would be taken for 9
+                    raise GridveilError(
+                        f"{place}: more fields than the first line names; write numbers without "
+                        "separators of thousands (9501.13)"
+                    )
+                yield place, row
     except OSError as error:
         raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:

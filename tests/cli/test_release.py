@@ -10,9 +10,7 @@ def own_ledger(monkeypatch, tmp_path):
     monkeypatch.setenv("GRIDVEIL_LEDGER", str(tmp_path / "ledger.sqlite"))
 
 
-@pytest.mark.parametrize(
-    "method", [("bilevel",), ("central",), ("admm", "--polish")], ids=lambda m: m[0]
-)
+@pytest.mark.parametrize("method", [("bilevel",), ("central",), ("admm",)], ids=lambda m: m[0])
 def test_a_release_that_verifies(gridveil, tmp_path, method):
     outcome = gridveil(
         "release", "case14_ieee", "--epsilon", "1", "--alpha", "0.1", "--beta", "0.01",
@@ -66,7 +64,7 @@ def test_quiet_is_quiet(gridveil, tmp_path):
 
 def test_plain_progress_is_lines_for_a_log(gridveil, tmp_path):
     outcome = gridveil(
-        "release", "case14_ieee", "--plain", "--method", "admm", "--polish", "-o", tmp_path / "out"
+        "release", "case14_ieee", "--plain", "--method", "admm", "-o", tmp_path / "out"
     )
     lines = [line for line in outcome.err.splitlines() if " s  " in line]
     told = [line.split(" s  ")[1] for line in lines]
@@ -128,16 +126,23 @@ def test_published_costs(gridveil, tmp_path):
     for broken, message in (
         ("generator,price\n1,2\n", "no column cost"),
         ("generator,cost\n99,2\n", "no generator 99"),
-        ("generator,cost\n1,x\n", ":2: two numbers"),
+        ("generator,cost\n1,x\n", ":2: cost must be a number, not 'x'"),
+        ("generator,cost\n1\n", ":2: cost must be a number, not ''"),
+        ("generator,cost\n1,nan\n", ":2: cost must be a finite number"),
+        ("generator,cost\n1.5,2\n", "no generator 1.5"),
+        ("generator,cost\n1,9,501.13\n", ":2: more fields than the first line names"),
+        ("generator;cost\n1;2\n", "separated by commas"),
         ("generator,cost\n1,2\n1,2\n", "twice"),
         ("generator,cost\n1,2\n", "no cost for generator"),
     ):
         table.write_text(broken)
-        refused = gridveil(
-            "release", "case14_ieee", "--costs", table, "--costs-source", "x", "-o", tmp_path / "z"
-        )
-        assert refused.status == 2
-        assert message in refused.err
+        for how in ((), ("--dry-run",)):
+            refused = gridveil(
+                "release", "case14_ieee", "--costs", table, "--costs-source", "x",
+                "-o", tmp_path / "z", *how,
+            )  # fmt: skip
+            assert refused.status == 2
+            assert message in refused.err
 
 
 def test_declared_load_buses(gridveil, tmp_path):
@@ -159,6 +164,8 @@ def test_declared_load_buses(gridveil, tmp_path):
         ((), "name the folder"),
         (("-o", "{tmp}"), "not overwritten"),
         (("-o", "{tmp}/x", "--polish"), "--method admm only"),
+        (("-o", "{tmp}/x", "--policy", "paper"), "--method admm only"),
+        (("-o", "{tmp}/x", "--costs", "y", "--cost-budget", "0.5"), "drop one"),
         (("-o", "{tmp}/x", "--sign", "{tmp}/none.pem"), "no private key"),
         (("-o", "{tmp}/x", "--costs-source", "y"), "--costs only"),
         (("-o", "{tmp}/x", "--mechanism", "piecewise"), "needs public bounds"),

@@ -89,10 +89,32 @@ def test_in_words_among_agents(gridveil):
     assert outcome.status == 0
     assert "the agents agree" in outcome.out
     assert "from the central solution" in outcome.out
-    assert "iterations, residuals" in outcome.out
+    assert "iterations on the CPU, residuals" in " ".join(outcome.out.split())
 
 
 def test_options_of_the_agents_need_the_agents(gridveil):
     outcome = gridveil("simulate", "case14_ieee", "--polish")
     assert outcome.status == 2
     assert "--polish: means something with --method admm only" in outcome.err
+
+
+def test_known_costs_spare_the_acopf(gridveil, tmp_path):
+    study = ("simulate", "case5_pjm", "--method", "admm", "--json")
+    whole = json.loads(gridveil(*study).out)
+    assert whole["acopf_seconds"] > 0
+    costs = tmp_path / "costs.csv"
+    assert gridveil("solve", "case5_pjm", "--save-costs", costs).status == 0
+    spared = json.loads(gridveil(*study, "--costs", costs, "--unchecked", "--device", "auto").out)
+    assert spared["device"] == "cpu"  # six lines are not worth a GPU
+    for name in ("acopf_seconds", "noisy_feasible", "cost_gap_opf"):
+        assert spared[name] is None
+    for name in ("cost", "displacement", "primal", "iterations"):
+        assert spared[name] == whole[name]
+
+
+def test_what_was_solved_anyway_is_told(gridveil):
+    figures = json.loads(
+        gridveil("simulate", "case5_pjm", "--method", "bilevel", "--unchecked", "--json").out
+    )
+    assert figures["noisy_feasible"] is None
+    assert abs(figures["cost_gap_opf"]) <= 0.01 + 1e-6

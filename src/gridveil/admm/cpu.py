@@ -9,6 +9,7 @@ import numba
 import numpy as np
 
 from gridveil.admm.compiled import ENGINE
+from gridveil.admm.device import Device
 from gridveil.admm.history import History
 from gridveil.admm.iteration import COLUMNS, advance
 from gridveil.admm.layout import Layout
@@ -26,6 +27,8 @@ _PROCESS = os.getpid()
 
 class CpuMachine:
     """Iterates one draw, with all threads or one."""
+
+    device = Device.CPU
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class CpuMachine:
 def compile_agents(layout: Layout, noisy: FloatArray, options: AgentOptions) -> None:
     """Compile what a run needs, or take it from the cache; say so if it takes a while."""
     if not ENGINE.is_ready:
-        options.say("compiling the agents, once for this version: about 15 seconds …")
+        options.say("compiling the agents, once for this version: about 20 seconds …")
     state = start_state(layout, noisy, options.policy)
     advance(layout, noisy, state, False, options.tolerance, False, np.empty((0, COLUMNS)))
     ENGINE.complete()

@@ -80,7 +80,7 @@ def run_together(
         histories = [empty_history() for _ in batch]
         if stop.is_set():
             begun = zip(states, histories, strict=True)
-            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0) for one in begun]
+            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0, Device.CUDA) for one in begun]
             continue
 
         def tell(ended: int, before: int = first) -> None:
@@ -143,7 +143,8 @@ def _run(
         history = joined(pieces[draw])
         if save is not None:
             save(machine, history)
-        runs.append(AgentRun(status, machine.state(draw), history, seconds, len(history) - before))
+        done = len(history) - before
+        runs.append(AgentRun(status, machine.state(draw), history, seconds, done, machine.device))
     return runs
 
 

@@ -2,12 +2,15 @@
 
 from typing import Protocol
 
+from gridveil.admm.device import Device
 from gridveil.admm.history import History
 from gridveil.admm.state import State
 
 
 class Machine(Protocol):
     """Runs of one network's agents, one for each draw, all as far as each other unless ended."""
+
+    device: Device
 
     def advance(self, count: int) -> list[History]:
         """Do at most so many iterations of every draw; return the history of these.

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gridveil.admm.device import Device
 from gridveil.admm.history import History
 from gridveil.admm.state import State
 from gridveil.opf.status import Status
@@ -20,6 +21,8 @@ class AgentRun:
     """Time of iterating since the run was started or resumed, without compilation."""
     iterations_done: int
     """The iterations done in that time."""
+    device: Device
+    """Where it ran."""
 
     @property
     def iterations(self) -> int:

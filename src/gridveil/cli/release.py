@@ -25,6 +25,7 @@ from gridveil.cli.options import (
     DeviceOption,
     EpsilonOption,
     MechanismOption,
+    refuse_agent_options,
 )
 from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
@@ -70,6 +71,7 @@ def _from_file(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def release(
+    context: typer.Context,
     case: CaseArgument,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The folder to make; must not exist yet.")
@@ -99,8 +101,9 @@ def release(
     policy: Annotated[Policy, typer.Option(help="admm: how penalties change.")] = Policy.FAST,
     device: DeviceOption = Device.CPU,
     polish: Annotated[
-        bool, typer.Option("--polish", help="admm: a central last step, to violations of 1e-6.")
-    ] = False,
+        bool,
+        typer.Option(help="admm: a central last step, to the 1e-6 p.u. that a release must keep."),
+    ] = True,
     costs: CostsOption = None,
     cost_budget: Annotated[
         str | None,
@@ -146,12 +149,13 @@ def release(
     Examples:
     gridveil release case39_epri --epsilon 1 --alpha 0.1 --beta 0.01 -o out
 
-    gridveil release mine.m --method admm --polish --sign key.pem -o out
+    gridveil release mine.m --method admm --sign key.pem -o out
 
     gridveil release mine.m --config release.toml --dry-run
 
     """
     del config
+    refuse_agent_options(context, method)
     network = load_case(case, None if load_buses is None else _read_buses(load_buses))
     limits = None if bounds is None else read_bounds(bounds, network)
     for_loads = exact(epsilon, "epsilon")
@@ -168,17 +172,13 @@ def release(
         chosen = Clamped(chosen, limits)
     share = float(exact(beta, "beta"))
     check_choices(share, method, band, None)
-    if device is not Device.CPU and method is not Method.ADMM:
-        raise GridveilError("--device: means something with --method admm only")
     chosen_device(device, len(network.lines))
     if not len(network.loads):
         raise GridveilError(f"{network.name} has no loads, so there is nothing to protect")
-    if dry_run:
-        figures = _plan(network, chosen, exact(epsilon, "epsilon"), ledger or default_path())
-        print_json(figures) if as_json else _print_plan(figures)
-        return
-    if output is None:
-        raise GridveilError("-o: name the folder to make")
+    if costs is None and costs_source:
+        raise GridveilError("--costs-source: means something with --costs only")
+    if costs is not None and cost_budget is not None:
+        raise GridveilError("--costs and --cost-budget: known costs need not be bought; drop one")
     # What takes long to import, or needs keys and costs that may be wrong, comes before the draw.
     from gridveil.publication.costs import read_costs
     from gridveil.publication.folder import check_writable, write_folder
@@ -186,15 +186,17 @@ def release(
     from gridveil.publication.signing import read_private_key
     from gridveil.report.private_page import private_page
 
+    key = None if sign is None else read_private_key(sign)
+    public = None if costs is None else read_costs(costs, costs_source, network)
+    if dry_run:
+        figures = _plan(network, chosen, exact(epsilon, "epsilon"), ledger or default_path())
+        print_json(figures) if as_json else _print_plan(figures)
+        return
+    if output is None:
+        raise GridveilError("-o: name the folder to make")
     check_writable(output)
     if private_report:
         check_writable(_private_folder(output))
-    key = None if sign is None else read_private_key(sign)
-    public = None if costs is None else read_costs(costs, costs_source, network)
-    if costs is None and costs_source:
-        raise GridveilError("--costs-source: means something with --costs only")
-    if polish and method is not Method.ADMM:
-        raise GridveilError("--polish: means something with --method admm only")
     name = release_id
     if name is None:
         source = "published" if costs else "derived" if cost_budget is None else cost_budget

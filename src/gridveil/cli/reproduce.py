@@ -52,7 +52,8 @@ def reproduce(
         for definition in definitions().values():
             console.print(f"{definition.name:30} {definition.title}", highlight=False)
         return
-    chosen_device(device, 0)  # a GPU that is not there is told before anything runs
+    if dask is None:
+        chosen_device(device, 0)  # a GPU that is not there is told before anything runs
     cluster = cluster_of(dask, tls_ca, tls_cert, tls_key)
     columns = (
         TextColumn("{task.description:30}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),

@@ -19,6 +19,7 @@ from gridveil.cli.options import (
     DeviceOption,
     EpsilonOption,
     MechanismOption,
+    refuse_agent_options,
 )
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.solve import NOT_SOLVED
@@ -34,9 +35,7 @@ from gridveil.privacy.calibration import exact
 from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.phase import simulate_loads
 
-_AGENT_OPTIONS = (
-    "policy", "max_iterations", "tolerance", "time_limit", "checkpoint", "polish", "device",
-)  # fmt: skip
+_PLACES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
 
 
 def simulate(
@@ -83,7 +82,9 @@ def simulate(
     unchecked: Annotated[
         bool,
         typer.Option(
-            "--unchecked", help="Leave out AC-OPFs of the noisy and the restored network: minutes."
+            "--unchecked",
+            help="Skip what takes minutes on large networks: whether noise alone would work, and "
+            "what the restored network costs at best. O* is still computed without --costs.",
         ),
     ] = False,
     compare_central: Annotated[
@@ -98,7 +99,7 @@ def simulate(
 
     Example: gridveil simulate case39_epri --alpha 0.1 --beta 0.01 --method bilevel
     """
-    _refuse_agent_options(context, method)
+    refuse_agent_options(context, method)
     network = load_case(case)
     limits = simulation_bounds(network) if bounds is None else read_bounds(bounds, network)
     chosen = make_mechanism(mechanism, epsilon, alpha, calibration=calibration.value, bounds=limits)
@@ -158,19 +159,6 @@ def _solved(network: Network) -> OPFResult:
     return original
 
 
-def _refuse_agent_options(context: typer.Context, method: Method) -> None:
-    """Refuse options that would have no effect."""
-    given = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name in _AGENT_OPTIONS
-        and (source := context.get_parameter_source(option.name)) is not None
-        and source.name == "COMMANDLINE"
-    ]
-    if given and method is not Method.ADMM:
-        raise GridveilError(f"{given[0]}: means something with --method admm only")
-
-
 def as_dict(
     case: str,
     original: OPFResult | None,
@@ -182,7 +170,8 @@ def as_dict(
     """Return the figures of a study as JSON shows them; gaps are relative to O*."""
     cost, noisy = float(restored.costs.sum()), alone is not None and alone.status.solved
     reached = restored.status.solved or restored.agents is not None
-    checked = reached and not unchecked and restored.opf.status.solved
+    known = restored.checked is not None or not unchecked
+    checked = reached and known and restored.opf.status.solved
     return {
         "case": case,
         "method": restored.method,
@@ -212,6 +201,7 @@ def _agents_dict(restored: Restored) -> dict[str, Any]:
         return {}
     return {
         "agents_status": run.status.name.lower(),
+        "device": run.device.value,
         "primal": run.primal,
         "dual": run.dual,
         "iterations": run.iterations,
@@ -263,8 +253,9 @@ def _print(figures: dict[str, Any], beta: float, restored: Restored) -> None:
         )
     if restored.agents is not None and restored.agents.iterations:
         console.print(
-            f"{figures['iterations']} iterations, residuals {figures['primal']:.1e} (primal) and "
-            f"{figures['dual']:.1e} (dual); the agents: {restored.agents.status.value}"
+            f"{figures['iterations']} iterations on the {_PLACES[restored.agents.device]}, "
+            f"residuals {figures['primal']:.1e} (primal) and {figures['dual']:.1e} (dual); the "
+            f"agents: {restored.agents.status.value}"
         )
     solved = figures["acopf_seconds"]
     before = "" if solved is None else f", after {solved:.2f} s for the AC-OPF that gave O*"

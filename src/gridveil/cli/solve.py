@@ -1,5 +1,6 @@
 """`gridveil solve`: the AC optimal power flow of a case."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +20,10 @@ _SHOWN = 12
 
 def solve(
     case: CaseArgument,
+    save_costs: Annotated[
+        Path | None,
+        typer.Option(help="Write each generator's cost O* to this CSV, for --costs elsewhere."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).
@@ -30,6 +35,10 @@ def solve(
     network = load_case(case)
     with solver_progress(f"solving {network.name}") as watch:
         result = solve_acopf(network, watch=watch)
+    if save_costs is not None and result.status.solved:
+        from gridveil.publication.costs import write_costs
+
+        write_costs(save_costs, network, result.generator_costs)
     if as_json:
         print_json(as_dict(case, result))
     else:

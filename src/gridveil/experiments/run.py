@@ -121,6 +121,7 @@ def _figures(
         "noisy_cost_gap": relative_gap(noisy_opf.cost, float(found.costs.sum()))
         if noisy_opf.status.solved
         else None,
+        "device": None if run is None else run.device.value,
         "iterations": None if run is None else run.iterations,
         "primal": None if run is None else run.primal,
         "dual": None if run is None else run.dual,

@@ -21,7 +21,7 @@ from gridveil.experiments.study import Study, Task
 from gridveil.files import write_atomically
 
 _PACKAGES = ("casadi", "numba", "numpy", "scipy")
-_TEXT = {"case", "mechanism", "calibration", "method", "policy", "status"}
+_TEXT = {"case", "mechanism", "calibration", "method", "policy", "status", "device"}
 _TRUTH = {"solved", "noisy_feasible"}
 _WHOLE = {"seed", "iterations", "max_iterations"}
 

@@ -95,7 +95,7 @@ class Study(_Data):
                 policies=self.policies if Method.ADMM in self.methods else (),
                 max_iterations=self.max_iterations,
                 tolerance=self.tolerance,
-                device=self.device,
+                device=self.device if Method.ADMM in self.methods else Device.CPU,
                 first_seed=first,
                 draws=min(self.draws_per_task, self.first_seed + self.draws - first),
             )

@@ -13,7 +13,7 @@ from typing import Any
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from gridveil.admm.device import chosen_device
+from gridveil.admm.device import Device, chosen_device
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row, run_task
 from gridveil.experiments.store import Store
@@ -44,12 +44,15 @@ def sweep(
 ) -> Store:
     """Run a study into a folder; what is there already is kept. Results are saved as they finish.
 
-    `workers` is the number of processes, −1 for one per core; `progress` gets done and of how many.
+    `workers` is the number of processes, −1 for one per core, or for a GPU one; `progress` gets
+    done and of how many.
     """
     if workers == 0 or workers < -1:
         raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
     if Method.ADMM in study.methods and cluster is None:
         chosen_device(study.device, 0)  # a GPU that is not there is told before any work
+        if study.device is Device.CUDA and workers == -1:
+            workers = 1  # each would take all the memory that is free
     store = Store(folder)
     missing = store.missing(study)
     of = len(study.tasks())

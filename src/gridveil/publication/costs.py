@@ -5,7 +5,10 @@ elsewhere, or they are computed from the raw loads and declared as not protected
 with part of the budget, which pays for a private total of all loads.
 """
 
+import csv
 import hashlib
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +19,7 @@ from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import limit_bands
 from gridveil.fidelity.central import nearest_loads
-from gridveil.files import read_rows
+from gridveil.files import read_rows, write_atomically
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
@@ -95,20 +98,40 @@ def read_costs(path: Path, source: str, network: Network) -> PublicCosts:
     rows = (network.generators.row + 1).tolist()
     found: dict[int, float] = {}
     for place, line in read_rows(path, COLUMNS):
-        try:
-            generator, cost = int(line["generator"]), float(line["cost"])
-        except (TypeError, ValueError):
-            raise GridveilError(f"{place}: two numbers are needed") from None
+        generator, cost = _number(place, "generator", line), _number(place, "cost", line)
         if generator not in rows:
-            raise GridveilError(f"{place}: no generator {generator} in service")
+            raise GridveilError(
+                f"{place}: no generator {generator:g} in service; generators are named by their "
+                "row in the case file, from 1"
+            )
         if generator in found:
-            raise GridveilError(f"{place}: generator {generator} stands there twice")
-        if not np.isfinite(cost):
-            raise GridveilError(f"{place}: the cost must be a finite number")
-        found[generator] = cost
+            raise GridveilError(f"{place}: generator {generator:g} stands there twice")
+        found[int(generator)] = cost
     lacking = [row for row in rows if row not in found]
     if lacking:
+        more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         raise GridveilError(
-            f"{path}: no cost for generator {lacking[0]} (its row in the case file)"
+            f"{path}: no cost for generator {lacking[0]} (its row in the case file){more}"
         )
     return PublicCosts(np.array([found[row] for row in rows]), Provenance.PUBLISHED, source)
+
+
+def write_costs(path: Path, network: Network, costs: FloatArray) -> None:
+    """Write costs as `read_costs` reads them."""
+    buffer = io.StringIO(newline="")
+    table = csv.writer(buffer, lineterminator="\n")
+    table.writerow(COLUMNS)
+    table.writerows(zip((network.generators.row + 1).tolist(), costs.tolist(), strict=True))
+    write_atomically(path, buffer.getvalue().encode())
+
+
+def _number(place: str, name: str, line: Mapping[str, str | None]) -> float:
+    """Return a finite number from a line of a file."""
+    text = line[name]
+    try:
+        number = float(text or "")
+    except ValueError:
+        raise GridveilError(f"{place}: {name} must be a number, not {text or ''!r}") from None
+    if not np.isfinite(number):
+        raise GridveilError(f"{place}: {name} must be a finite number")
+    return number

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from gridveil.admm.device import Device
 from gridveil.admm.history import History
 from gridveil.admm.options import AgentOptions
 from gridveil.errors import GridveilError
@@ -93,12 +94,15 @@ def release(
     """Make a release of a network: draw its private loads, restore them, certify the result.
 
     The budget is charged when the loads are drawn. Whatever fails afterwards can be tried again
-    under the same id, also with another β or method, at no further cost. `costs` are O*;
+    under the same id, also with another β or method, at no further cost. `agents` says how
+    agents run, by default with a central last step (`polish`); `costs` are O*;
     without them they are computed from the raw loads, and the certificate says so; or
     `cost_budget`, an ε on top of the mechanism's, buys a private total load to compute them
     from.
     """
     method, band = chosen(Method, method, "method"), chosen(BandKind, band, "band")
+    if method is Method.ADMM and agents is None:
+        agents = AgentOptions(polish=True)
     if costs is not None and cost_budget is not None:
         raise GridveilError("costs that are published need not be bought: drop one of the two")
     check_choices(float(beta), method, band, agents)
@@ -213,7 +217,7 @@ def certified(
     if broken > FEASIBILITY_TOLERANCE:
         raise GridveilError(
             f"the network found breaks its limits by {broken:.1e} p.u., and a release by at most "
-            f"{FEASIBILITY_TOLERANCE:g}; let a central solver take the last step (--polish){again}"
+            f"{FEASIBILITY_TOLERANCE:g}; a central solver can take the last step (polish){again}"
         )
     opf = solve_acopf(published.network)
     if not opf.status.solved:
@@ -232,7 +236,7 @@ def certified(
         network=network.name,
         base_mva=network.base_mva,
         drawn_at=basis.entry.drawn_at,
-        software=_software(),
+        software=_software(restored),
         protection=_protection(basis, network),
         invariants=invariants(costs.provenance, costs.source),
         costs=Costs(
@@ -357,9 +361,12 @@ def cost_gap(fidelity: Fidelity) -> float:
     return fidelity.worst_generator_gap
 
 
-def _software() -> dict[str, str]:
+def _software(restored: Restored) -> dict[str, str]:
+    """Return what the bytes of a release depend on; with agents on a GPU, its compiler too."""
+    on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
+    packages = (*_PACKAGES, "numba-cuda") if on_gpu else _PACKAGES
     return {
         "gridveil": version("gridveil"),
         "python": platform.python_version(),
-        **{name: version(name) for name in _PACKAGES},
+        **{name: version(name) for name in packages},
     }

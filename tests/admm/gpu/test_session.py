@@ -1,6 +1,5 @@
 """What a user is told where a GPU is not there, or fails."""
 
-import json
 import os
 import subprocess
 import sys
@@ -125,24 +124,3 @@ def test_the_device_means_something_to_agents_only():
     result = gridveil("simulate", "case5_pjm", "--device", "auto")
     assert result.returncode == 2
     assert "--device: means something with --method admm only" in result.stderr
-
-
-def test_known_costs_spare_the_acopf(tmp_path):
-    whole = json.loads(gridveil("simulate", "case5_pjm", "--method", "admm", "--json").stdout)
-    assert whole["acopf_seconds"] > 0
-    costs = tmp_path / "costs.csv"
-    from gridveil import load_case, solve_acopf
-
-    values = solve_acopf(load_case("case5_pjm")).generator_costs
-    rows = [f"{row},{value!r}" for row, value in enumerate(values.tolist(), 1)]
-    costs.write_text("\n".join(["generator,cost", *rows]) + "\n")
-    spared = json.loads(
-        gridveil(
-            "simulate", "case5_pjm", "--method", "admm", "--costs", str(costs), "--unchecked",
-            "--device", "auto", "--json",
-        ).stdout
-    )  # fmt: skip
-    for name in ("acopf_seconds", "noisy_feasible", "cost_gap_opf"):
-        assert spared[name] is None
-    for name in ("cost", "displacement", "primal", "iterations"):
-        assert spared[name] == pytest.approx(whole[name])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from gridveil.admm.device import Device
 from gridveil.admm.gpu import kernels
 from gridveil.admm.gpu.desk import SUMS, Desk
 from gridveil.admm.gpu.graph import Graph
@@ -28,6 +29,8 @@ _MOST_BLOCKS = 512
 
 class GpuMachine:
     """Iterates draws whose whole state stays on the GPU."""
+
+    device = Device.CUDA
 
     def __init__(
         self,
