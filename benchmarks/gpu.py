@@ -237,8 +237,8 @@ def measure(folder: Path) -> None:
         "GPU, of the first 100 iterations. 'Busy' is the GPU's own time for a queue of iterations, "
         "gaps between its kernels included, over the wall's; 'limit' is the time its memory would "
         "need for the least that an iteration reads and writes, over the whole. Of "
-        "case78484_epigrids' buses six are out of service.\n\nLargest difference of a load where runs end, "
-        "tolerance 1e-7, CPU and GPU: "
+        "case78484_epigrids' buses six are out of service.\n\nLargest difference of a load where "
+        "runs end, tolerance 1e-7, CPU and GPU: "
         f"{settled(folder)}."
     )
     headings = (

@@ -46,6 +46,7 @@ def _row(draw: Draw, policy: Policy) -> Row:
         "dual_end": run.dual,
         "rho_end": float(history.rho[-1]),
         "seconds": run.seconds,
+        "device": run.device.value,
     }
 
 
