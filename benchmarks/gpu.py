@@ -18,11 +18,13 @@ import numpy as np
 
 from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+from gridveil.admm.device import Device
 from gridveil.admm.engine import run_agents, run_together
+from gridveil.admm.first_state import start_state
 from gridveil.admm.history import History
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.result import AgentRun
-from gridveil.admm.start import start_state
+from gridveil.admm.start import Start
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.bands import cost_bands
 from gridveil.network.network import Network
@@ -69,7 +71,7 @@ def prepare(folder: Path) -> None:
 
 def timed(layout: Layout, noisy: FloatArray, device: str, **options: float) -> AgentRun:
     """Run one draw."""
-    chosen = AgentOptions(device=device, **options)  # type: ignore[arg-type]
+    chosen = AgentOptions(device=device, start=Start.FLAT, **options)  # type: ignore[arg-type]
     return run_agents(layout, noisy, chosen, threading.Event())
 
 
@@ -126,8 +128,9 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
 
     from gridveil.admm.gpu.machine import GpuMachine
 
-    options = AgentOptions(tolerance=0.0, device="cuda")
-    machine = GpuMachine(layout, [noisy], [start_state(layout, noisy, options.policy)], options)
+    options = AgentOptions(tolerance=0.0, device=Device.CUDA, start=Start.FLAT)
+    first = start_state(layout, noisy, options.policy, options.start)
+    machine = GpuMachine(layout, [noisy], [first], options)
     machine.advance(500)
     start, end = cuda.event(), cuda.event()
     start.record(machine.stream)
@@ -174,7 +177,9 @@ def measured(folder: Path) -> Iterator[tuple[object, ...]]:
             if (one := simulate_loads(network, PolarLaplace.of(1, 0.1), seed))
         ]
         many = ITERATIONS // (10 if len(network.buses) >= MANY_AT_LEAST else 1)
-        options = AgentOptions(max_iterations=many, tolerance=0.0, device="cuda")
+        options = AgentOptions(
+            max_iterations=many, tolerance=0.0, device=Device.CUDA, start=Start.FLAT
+        )
         runs = run_together(layout, draws, options, threading.Event())
         all_seconds = max(one.seconds for one in runs)
         row = (
@@ -228,9 +233,9 @@ def measure(folder: Path) -> None:
     device = cuda.get_current_device()
     name = device.name if isinstance(device.name, str) else device.name.decode()
     intro = (
-        f"{name}, Python {platform.python_version()}. α = 0.1, β = 0.1, policy `fast`, double "
-        "precision, 5,000 iterations whatever the residuals. Where the primal residual gets below "
-        "1e-3 and 1e-4: for the first time, and for good. 'Prepared' is from the file to the "
+        f"{name}, Python {platform.python_version()}. α = 0.1, β = 0.1, policy `fast`, flat "
+        "start, double precision, 5,000 iterations whatever the residuals. Where the primal "
+        "residual gets below 1e-3 and 1e-4: for the first time, and for good. 'Prepared' is from the file to the "
         "agents' layout, given O*. The CPU is that of the same machine, one thread for 118 buses "
         "and else all cores, in the first 100 iterations. Memory is that of all arrays, computed. "
         "'Difference' is the largest relative one between the residuals on the CPU and on the "

@@ -3,9 +3,10 @@
 import pytest
 
 from gridveil import Policy, load_case
+from gridveil.admm.first_state import start_state
 from gridveil.admm.layout import build_layout
 from gridveil.admm.penalties import LOWEST_FLOOR, close_window, decide_for
-from gridveil.admm.start import start_state
+from gridveil.admm.start import Start
 from gridveil.fidelity.bands import limit_bands
 
 NETWORK = load_case("case5_pjm")
@@ -16,7 +17,7 @@ CALM, LOUD = 1e-3, 1e-1
 
 @pytest.fixture
 def state():
-    return start_state(LAYOUT, NETWORK.loads.values.T.ravel(), Policy.FAST)
+    return start_state(LAYOUT, NETWORK.loads.values.T.ravel(), Policy.FAST, Start.FLAT)
 
 
 def window(state, iteration, residual):

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from gridveil import load_case, solve_acopf
+from gridveil.admm.first_state import start_state
 from gridveil.admm.iteration import COLUMNS, advance
 from gridveil.admm.layout import ANGLES, VOLTAGES, build_layout
 from gridveil.admm.policy import Policy
 from gridveil.admm.rounds import bus_round
-from gridveil.admm.start import start_state
+from gridveil.admm.start import Start
 from gridveil.fidelity.admm import consensus
 from gridveil.fidelity.bands import Band
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
@@ -38,7 +39,7 @@ def at_point(network, point):
     """Return the layout and a state in which every copy is what a working network has."""
     layout = build_layout(network, limits(network))
     noisy = np.concatenate([network.loads.p, network.loads.q])
-    state = start_state(layout, noisy, Policy.FAST)
+    state = start_state(layout, noisy, Policy.FAST, Start.FLAT)
     start, end = network.lines.from_bus, network.lines.to_bus
     flow_from, flow_to = complex_flows(network, point)
     state.x[: len(noisy)] = noisy
@@ -81,7 +82,7 @@ def test_a_bus_agents_answer_balances_every_bus():
     network = load_case("case118_ieee")
     layout = build_layout(network, limits(network))
     random = np.random.default_rng(4)
-    state = start_state(layout, random.normal(size=2 * len(network.loads)), Policy.FAST)
+    state = start_state(layout, random.normal(size=2 * len(network.loads)), Policy.FAST, Start.FLAT)
     state.x[:] = random.normal(size=layout.size)
     state.dual[:] = random.normal(size=layout.size)
     state.rho[:] = np.exp(random.normal(size=layout.size))

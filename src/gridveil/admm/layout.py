@@ -95,6 +95,22 @@ class Layout(NamedTuple):
         """Return a view of a shared vector as (8, lines)."""
         return vector[self.first_line :].reshape(LINE_COPIES, len(self.rate))
 
+    def owners(self) -> IntArray:
+        """Return the bus of every copy."""
+        owner = np.zeros(self.size, dtype=np.int64)
+        ports, ends = (
+            np.repeat(np.arange(len(start) - 1), np.diff(start))
+            for start in (self.port_start, self.end_start)
+        )
+        owner[self.port_p] = owner[self.port_q] = ports
+        owner[self.end_w] = owner[self.end_angle] = ends
+        return owner
+
+    def line_ends(self) -> IntArray:
+        """Return the bus at the from and at the to end of every line: (2, lines)."""
+        copies = self.owners()[self.first_line :].reshape(LINE_COPIES, len(self.rate))
+        return copies[ANGLES, :]
+
 
 def build_layout(network: Network, bands: Sequence[Band]) -> Layout:
     """Lay out the agents of a network. The values of its loads play no part."""

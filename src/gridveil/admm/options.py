@@ -9,6 +9,7 @@ import numpy as np
 
 from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
+from gridveil.admm.start import Start
 from gridveil.errors import GridveilError
 
 
@@ -47,6 +48,8 @@ class AgentOptions:
     """Told what a user should know at once: that compilation takes a while, for example."""
     device: Device = Device.CPU
     """Where they run. A GPU adds up in another order, so its last bits differ."""
+    start: Start = Start.AUTO
+    """From where they set out: flat, or with a power flow, which needs everybody's noisy loads."""
 
     def __post_init__(self) -> None:
         if self.policy not in list(Policy):
@@ -55,6 +58,9 @@ class AgentOptions:
         if self.device not in list(Device):
             raise GridveilError(f"device: {self.device!r} is neither 'cpu', 'cuda' nor 'auto'")
         object.__setattr__(self, "device", Device(self.device))
+        if self.start not in list(Start):
+            raise GridveilError(f"start: {self.start!r} is neither 'flat', 'flow' nor 'auto'")
+        object.__setattr__(self, "start", Start(self.start))
         object.__setattr__(self, "tolerance", float(self.tolerance))
         object.__setattr__(self, "max_iterations", int(self.max_iterations))
         if not self.max_iterations >= 1:

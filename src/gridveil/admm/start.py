@@ -1,79 +1,22 @@
-"""Where a run begins: a flat network and the first penalties. Nothing of the true loads is used."""
+"""From where the agents set out: a flat network, or a power flow of the noisy loads."""
 
-import numpy as np
+from enum import StrEnum
 
-from gridveil.admm.layout import ANGLES, VOLTAGES, Layout
-from gridveil.admm.penalties import LOWEST_FLOOR
-from gridveil.admm.policy import Policy
-from gridveil.admm.rounds import bus_round
-from gridveil.admm.state import State
-from gridveil.arrays import FloatArray
-
-_FAST_POWER = 0.5
-"""First penalty of every power, a quarter of the curvature of the loads' objective."""
-_FAST_VOLTAGE = 1.5
-"""First penalty of every voltage, relative to the line's |y|: what turns voltages into flows."""
-PAPER_START = 5.0
-"""The one penalty of the paper's rule starts at its lower bound."""
+_LINES_FOR_FLOW = 1000
+"""From how many lines on angles take so long to find each other that a power flow pays."""
 
 
-def first_penalties(layout: Layout, policy: Policy) -> FloatArray:
-    """Return the first penalty of every shared quantity."""
-    if policy is Policy.PAPER:
-        return np.full(layout.size, PAPER_START)
-    rho = np.full(layout.size, _FAST_POWER)
-    admittance = np.hypot(layout.cosine[0], layout.sine[0])
-    layout.lines(rho)[VOLTAGES + ANGLES, :] = _FAST_VOLTAGE * admittance
-    return rho
+class Start(StrEnum):
+    """What the copies are before the first iteration."""
+
+    FLAT = "flat"
+    """Voltages of 1, no angles: what parties that run apart can do."""
+    FLOW = "flow"
+    """Outputs and angles of a linear power flow of the noisy loads (dc_flow.py)."""
+    AUTO = "auto"
+    """A power flow for large networks."""
 
 
-def start_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
-    """Start from a flat network, as the buses see it.
-
-    `noisy` holds p and then q of every load.
-    """
-    state = flat_state(layout, noisy, policy)
-    bus_round(layout, state)
-    state.window_z[:] = state.z
-    return state
-
-
-def flat_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
-    """Return what agents begin with: voltages of 1, generators mid-band, loads as they came."""
-    x = np.zeros(layout.size)
-    x[: len(noisy)] = noisy
-    gens = x[len(noisy) :][: 2 * layout.generators].reshape(2, layout.generators)
-    first, last = layout.interval_start[:-1], layout.interval_start[1:] - 1
-    low, high = layout.interval_low[first], layout.interval_high[last]
-    bounded = np.isfinite(low) & np.isfinite(high)
-    gens[0] = np.clip(0.0, low, high)
-    gens[0, bounded] = (low[bounded] + high[bounded]) / 2
-    gens[1] = np.clip(0.0, layout.q_min, layout.q_max)
-    flat = np.zeros((5, len(layout.rate)))
-    flat[:3] = np.clip([[1.0], [1.0], [0.0]], layout.box[::2], layout.box[1::2])
-    v_f, v_t, delta = flat[:3]
-    lines = layout.lines(x)
-    wave = layout.cosine * np.cos(delta) + layout.sine * np.sin(delta)
-    lines[:4] = layout.square * np.stack([v_f, v_f, v_t, v_t]) ** 2 + v_f * v_t * wave
-    lines[VOLTAGES, :] = v_f**2, v_t**2
-    lines[ANGLES, :] = 0.0
-    return begun(x, first_penalties(layout, policy), flat, layout.groups)
-
-
-def begun(x: FloatArray, rho: FloatArray, lines: FloatArray, groups: int) -> State:
-    """Return a state in which nothing has happened yet."""
-    return State(
-        x=x,
-        z=x.copy(),
-        dual=np.zeros(len(x)),
-        rho=rho,
-        lines=lines,
-        window_z=x.copy(),
-        ways=np.zeros((5, groups)),
-        turns=np.zeros(groups),
-        last_factor=np.ones(groups),
-        raised=np.ones(groups),
-        residuals=np.array([0.0, np.inf]),
-        floor=np.array([LOWEST_FLOOR]),
-        iteration=np.zeros(2),
-    )
+def starts_flat(start: Start, lines: int) -> bool:
+    """Whether a network of so many lines sets out flat."""
+    return start is Start.FLAT or (start is Start.AUTO and lines < _LINES_FOR_FLOW)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from gridveil.admm.device import Device
+from gridveil.admm.start import Start
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import Method
 from gridveil.privacy.choose import Calibrations, MechanismName
@@ -30,8 +31,16 @@ DeviceOption = Annotated[
         "more, if it is there."
     ),
 ]
+StartOption = Annotated[
+    Start,
+    typer.Option(
+        help="admm: set out from a flat network, or from a power flow of the noisy loads; auto "
+        "does so for 1,000 lines or more."
+    ),
+]
 _OF_AGENTS = (
     "policy", "max_iterations", "tolerance", "time_limit", "checkpoint", "polish", "device",
+    "start",
 )  # fmt: skip
 CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]
 

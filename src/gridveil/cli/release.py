@@ -13,6 +13,7 @@ from rich.markup import escape
 from gridveil.admm.device import Device, chosen_device
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
+from gridveil.admm.start import Start
 from gridveil.cli.budget import LedgerOption, existing_ledger
 from gridveil.cli.display import Mode, display
 from gridveil.cli.options import (
@@ -25,6 +26,7 @@ from gridveil.cli.options import (
     DeviceOption,
     EpsilonOption,
     MechanismOption,
+    StartOption,
     refuse_agent_options,
 )
 from gridveil.cli.output import console, print_json
@@ -100,6 +102,7 @@ def release(
     ] = BandKind.GENERATOR,
     policy: Annotated[Policy, typer.Option(help="admm: how penalties change.")] = Policy.FAST,
     device: DeviceOption = Device.CPU,
+    start: StartOption = Start.AUTO,
     polish: Annotated[
         bool,
         typer.Option(help="admm: a central last step, to the 1e-6 p.u. that a release must keep."),
@@ -208,7 +211,12 @@ def release(
         agents = None
         if method is Method.ADMM:
             agents = AgentOptions(
-                policy=policy, polish=polish, progress=shown.agents, say=shown.say, device=device
+                policy=policy,
+                polish=polish,
+                progress=shown.agents,
+                say=shown.say,
+                device=device,
+                start=start,
             )
         result = make_release(
             network,

@@ -10,6 +10,7 @@ import typer
 from gridveil.admm.device import Device, chosen_device
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
+from gridveil.admm.start import Start
 from gridveil.cli.options import (
     AlphaOption,
     BetaOption,
@@ -19,6 +20,7 @@ from gridveil.cli.options import (
     DeviceOption,
     EpsilonOption,
     MechanismOption,
+    StartOption,
     refuse_agent_options,
 )
 from gridveil.cli.output import console, error_console, print_json
@@ -75,6 +77,7 @@ def simulate(
         Path | None, typer.Option(help="admm: a file to keep the run in, and to go on from.")
     ] = None,
     device: DeviceOption = Device.CPU,
+    start: StartOption = Start.AUTO,
     polish: Annotated[
         bool, typer.Option("--polish", help="admm: a central last step, to violations of 1e-6.")
     ] = False,
@@ -134,6 +137,7 @@ def simulate(
                 ),
                 say=error_console.print,
                 device=device,
+                start=start,
             )
         restored = restore(network, noisy, public, share, method, band, agents)
         central = restore(network, noisy, public, share) if compare_central else None

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from gridveil.admm.first_state import PAPER_START, begun
 from gridveil.admm.iteration import HOLD
 from gridveil.admm.penalties import paper_penalty
 from gridveil.admm.policy import Policy
-from gridveil.admm.start import PAPER_START, begun
 from gridveil.admm.state import State
 from gridveil.admm.steps import DUAL, PRIMAL, TOLD, judge
 from gridveil.arrays import FloatArray

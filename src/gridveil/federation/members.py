@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from gridveil.admm.compiled import STEPS
+from gridveil.admm.first_state import flat_state
 from gridveil.admm.layout import build_layout
 from gridveil.admm.policy import Policy
-from gridveil.admm.start import flat_state
 from gridveil.admm.steps import compile_steps
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError

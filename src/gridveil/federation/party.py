@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gridveil.admm.first_state import flat_state
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
-from gridveil.admm.start import flat_state
 from gridveil.admm.state import State
 from gridveil.admm.steps import TOLD, answer, conclude, net_ways, rebalance, settle
 from gridveil.arrays import ArrayRecord, FloatArray

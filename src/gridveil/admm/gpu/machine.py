@@ -18,7 +18,7 @@ from gridveil.admm.options import AgentOptions
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
 from gridveil.admm.state import State
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import FloatArray
 
 ROWS = 1000
 """Iterations at most until the host looks."""
@@ -48,7 +48,7 @@ class GpuMachine:
         items = layout.first_line + 4 * len(layout.rate)
         self._blocks = min(_blocks(items, kernels.THREADS), _MOST_BLOCKS)
         desk = Desk(
-            owner=_owners(layout),
+            owner=layout.owners(),
             settled=np.zeros((len(draws), 4, len(layout.shunt_g))),
             sums=np.zeros((len(draws), SUMS, self._blocks)),
             done=np.zeros(len(draws), dtype=np.int64),
@@ -178,18 +178,6 @@ def bytes_per_draw(layout: Layout) -> int:
     """Return how much more every draw takes."""
     vectors = 6 * layout.size + 5 * len(layout.rate) + 8 * layout.groups + 4 * len(layout.shunt_g)
     return 8 * (vectors + SUMS * _MOST_BLOCKS + COLUMNS * ROWS)
-
-
-def _owners(layout: Layout) -> IntArray:
-    """Return the bus of every copy."""
-    owner = np.zeros(layout.size, dtype=np.int64)
-    ports, ends = (
-        np.repeat(np.arange(len(start) - 1), np.diff(start))
-        for start in (layout.port_start, layout.end_start)
-    )
-    owner[layout.port_p] = owner[layout.port_q] = ports
-    owner[layout.end_w] = owner[layout.end_angle] = ends
-    return owner
 
 
 def _blocks(items: int, threads: int) -> int:
