@@ -20,7 +20,7 @@ from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
 from gridveil.admm.device import Device
 from gridveil.admm.engine import run_agents, run_together
-from gridveil.admm.first_state import start_state
+from gridveil.admm.first_state import start_states
 from gridveil.admm.history import History
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.result import AgentRun
@@ -129,8 +129,8 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
     from gridveil.admm.gpu.machine import GpuMachine
 
     options = AgentOptions(tolerance=0.0, device=Device.CUDA, start=Start.FLAT)
-    first = start_state(layout, noisy, options.policy, options.start)
-    machine = GpuMachine(layout, [noisy], [first], options)
+    states = start_states(layout, [noisy], options.policy, options.start)
+    machine = GpuMachine(layout, [noisy], states, options)
     machine.advance(500)
     start, end = cuda.event(), cuda.event()
     start.record(machine.stream)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gridveil import PolarLaplace, load_case, simulate_loads, to_pandapower
-from gridveil.admm.dc_flow import dc_flow
+from gridveil.admm.dc_flow import dc_flows
 from gridveil.admm.first_state import flat_state
 from gridveil.admm.layout import build_layout
 from gridveil.admm.policy import Policy
@@ -20,7 +20,7 @@ LOSSLESS = TINY.with_(
 def solved(network, loads=None):
     values = network.loads.values if loads is None else loads
     layout = build_layout(network, limit_bands(network.generators))
-    return dc_flow(layout, flat_state(layout, values.T.ravel(), Policy.FAST).x)
+    return dc_flows(layout, [flat_state(layout, values.T.ravel(), Policy.FAST).x])[0]
 
 
 def test_angles_are_pandapowers():
@@ -59,9 +59,8 @@ def test_loads_beyond_all_limits_leave_generators_at_theirs():
 def test_generators_without_limits_stay_where_they_were():
     network = TINY.network()
     layout = build_layout(network, (Band(((-np.inf, np.inf),)), Band(((0.0, 1.0),))))
-    outputs, angles = dc_flow(
-        layout, flat_state(layout, network.loads.values.T.ravel(), Policy.FAST).x
-    )
+    flat = flat_state(layout, network.loads.values.T.ravel(), Policy.FAST)
+    ((outputs, angles),) = dc_flows(layout, [flat.x])
     assert outputs[0] == 0.0
     assert np.isfinite(angles).all()
 

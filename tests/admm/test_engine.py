@@ -228,6 +228,7 @@ def test_a_run_stops_when_asked_to():
     ("bad", "message"),
     [
         ({"policy": "slow"}, "policy: 'slow' is neither"),
+        ({"start": "warm"}, "start: 'warm' is neither"),
         ({"max_iterations": 0}, "max_iterations: 0"),
         ({"tolerance": -1.0}, "tolerance: -1.0"),
         ({"tolerance": np.nan}, "tolerance: nan"),

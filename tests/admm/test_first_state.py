@@ -7,7 +7,7 @@ import pytest
 
 from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
 from gridveil.admm.engine import run_agents
-from gridveil.admm.first_state import start_state
+from gridveil.admm.first_state import start_states
 from gridveil.admm.layout import ANGLES, VOLTAGES, build_layout
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
@@ -24,7 +24,7 @@ VECTOR = np.concatenate([NOISY.p, NOISY.q])
 
 
 def begun(start):
-    return start_state(LAYOUT, VECTOR, Policy.FAST, start)
+    return start_states(LAYOUT, [VECTOR], Policy.FAST, start)[0]
 
 
 @pytest.mark.parametrize("start", [Start.FLAT, Start.FLOW])
@@ -53,8 +53,16 @@ def test_large_networks_begin_with_a_power_flow_and_small_ones_flat():
     small = load_case("case5_pjm")
     layout = build_layout(small, cost_bands(small, solve_acopf(small).generator_costs, 0.1))
     loads = small.loads.values.T.ravel()
-    flat, auto = (start_state(layout, loads, Policy.FAST, s) for s in (Start.FLAT, Start.AUTO))
+    (flat,), (auto,) = (
+        start_states(layout, [loads], Policy.FAST, start) for start in (Start.FLAT, Start.AUTO)
+    )
     assert all(np.array_equal(a, b) for a, b in zip(flat, auto, strict=True))
+
+
+def test_many_draws_begin_as_each_would_alone():
+    loads = LARGE.loads.values.T.ravel()
+    _, second = start_states(LAYOUT, [loads, VECTOR], Policy.FAST, Start.FLOW)
+    assert all(np.array_equal(a, b) for a, b in zip(second, begun(Start.FLOW), strict=True))
 
 
 def test_large_networks_agree_sooner_on_the_same_loads():

@@ -3,7 +3,7 @@
 import pytest
 
 from gridveil import Policy, load_case
-from gridveil.admm.first_state import start_state
+from gridveil.admm.first_state import start_states
 from gridveil.admm.layout import build_layout
 from gridveil.admm.penalties import LOWEST_FLOOR, close_window, decide_for
 from gridveil.admm.start import Start
@@ -17,7 +17,8 @@ CALM, LOUD = 1e-3, 1e-1
 
 @pytest.fixture
 def state():
-    return start_state(LAYOUT, NETWORK.loads.values.T.ravel(), Policy.FAST, Start.FLAT)
+    (state,) = start_states(LAYOUT, [NETWORK.loads.values.T.ravel()], Policy.FAST, Start.FLAT)
+    return state
 
 
 def window(state, iteration, residual):

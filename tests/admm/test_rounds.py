@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gridveil import load_case, solve_acopf
-from gridveil.admm.first_state import start_state
+from gridveil.admm.first_state import start_states
 from gridveil.admm.iteration import COLUMNS, advance
 from gridveil.admm.layout import ANGLES, VOLTAGES, build_layout
 from gridveil.admm.policy import Policy
@@ -39,7 +39,7 @@ def at_point(network, point):
     """Return the layout and a state in which every copy is what a working network has."""
     layout = build_layout(network, limits(network))
     noisy = np.concatenate([network.loads.p, network.loads.q])
-    state = start_state(layout, noisy, Policy.FAST, Start.FLAT)
+    (state,) = start_states(layout, [noisy], Policy.FAST, Start.FLAT)
     start, end = network.lines.from_bus, network.lines.to_bus
     flow_from, flow_to = complex_flows(network, point)
     state.x[: len(noisy)] = noisy
@@ -82,7 +82,8 @@ def test_a_bus_agents_answer_balances_every_bus():
     network = load_case("case118_ieee")
     layout = build_layout(network, limits(network))
     random = np.random.default_rng(4)
-    state = start_state(layout, random.normal(size=2 * len(network.loads)), Policy.FAST, Start.FLAT)
+    noisy = random.normal(size=2 * len(network.loads))
+    (state,) = start_states(layout, [noisy], Policy.FAST, Start.FLAT)
     state.x[:] = random.normal(size=layout.size)
     state.dual[:] = random.normal(size=layout.size)
     state.rho[:] = np.exp(random.normal(size=layout.size))

@@ -59,6 +59,15 @@ def test_among_agents(gridveil):
     assert figures["distance_to_central"] <= max(0.01 * figures["central_displacement"], 1e-3)
 
 
+def test_agents_may_set_out_from_a_power_flow(gridveil):
+    study = ("simulate", "case30_ieee", "--method", "admm", "--json", "--unchecked", "--start")
+    flat, flow, auto = (
+        json.loads(gridveil(*study, start).out) for start in ("flat", "flow", "auto")
+    )
+    assert flow["displacement"] == pytest.approx(flat["displacement"], abs=1e-3)
+    assert flow["iterations"] != flat["iterations"] == auto["iterations"]
+
+
 def test_the_papers_policy_stops_at_the_iteration_limit(gridveil):
     outcome = gridveil(
         "simulate", "case14_ieee", "--method", "admm", "--policy", "paper", "--max-iterations", 50,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridveil.admm.compiled import ENGINE
 from gridveil.admm.device import Device
-from gridveil.admm.first_state import start_state
+from gridveil.admm.first_state import start_states
 from gridveil.admm.history import History
 from gridveil.admm.iteration import COLUMNS, advance
 from gridveil.admm.layout import Layout
@@ -73,7 +73,7 @@ def compile_agents(layout: Layout, noisy: FloatArray, options: AgentOptions) -> 
     """Compile what a run needs, or take it from the cache; say so if it takes a while."""
     if not ENGINE.is_ready:
         options.say("compiling the agents, once for this version: about 20 seconds …")
-    state = start_state(layout, noisy, options.policy, Start.FLAT)
+    (state,) = start_states(layout, [noisy], options.policy, Start.FLAT)
     advance(layout, noisy, state, False, options.tolerance, False, np.empty((0, COLUMNS)))
     ENGINE.complete()
 

@@ -5,6 +5,8 @@ iterations to find what one sparse linear system tells. The noisy loads are priv
 is a function of private and public numbers alone.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
@@ -14,35 +16,28 @@ from gridveil.arrays import FloatArray
 from gridveil.network.flows import P_FROM, P_TO
 
 
-def dc_flow(layout: Layout, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return outputs and bus angles for the loads and the flat lines of a shared vector.
+def dc_flows(layout: Layout, draws: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
+    """Return outputs and bus angles for the loads and flat lines of some shared vectors.
 
     The generators cover what is drawn together, all at the same place of their bands. Angles are 0
     where the linear system has no solution.
     """
+    outputs, missing = zip(*(_missing(layout, x) for x in draws), strict=True)
+    angles = _angles(layout, layout.lines(draws[0]), missing)
+    return list(zip(outputs, angles, strict=True))
+
+
+def _missing(layout: Layout, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return outputs, and the power that each bus has then left over while there are no angles."""
     buses, owner, lines = len(layout.shunt_g), layout.owners(), layout.lines(x)
-    start, end = layout.line_ends()
     loads = slice(0, layout.loads)
     generators = slice(2 * layout.loads, 2 * layout.loads + layout.generators)
+    start, end = layout.line_ends()
     out = layout.shunt_g.copy()
-    for bus, drawn in (
-        (owner[loads], x[loads]), (start, lines[P_FROM]), (end, lines[P_TO]),
-    ):  # fmt: skip
+    for bus, drawn in ((owner[loads], x[loads]), (start, lines[P_FROM]), (end, lines[P_TO])):
         out += np.bincount(bus, drawn, buses)
     outputs = _outputs(layout, x[generators], float(out.sum()))
-    missing = np.bincount(owner[generators], outputs, buses) - out
-    slope = layout.sine[P_FROM] * np.sqrt(lines[VOLTAGES, :].prod(axis=0))
-    rows, columns = np.concatenate([start, end] * 2), np.concatenate([start, end, end, start])
-    matrix = sparse.csc_matrix(
-        (np.concatenate([slope, slope, -slope, -slope]), (rows, columns)), shape=(buses, buses)
-    )
-    free = ~layout.reference
-    angles = np.zeros(buses)
-    try:
-        angles[free] = splu(matrix[free][:, free]).solve(missing[free])
-    except RuntimeError:  # a bus that only resistances hold, say
-        return outputs, np.zeros(buses)
-    return outputs, angles if np.isfinite(angles).all() else np.zeros(buses)
+    return outputs, np.bincount(owner[generators], outputs, buses) - out
 
 
 def _outputs(layout: Layout, flat: FloatArray, wanted: float) -> FloatArray:
@@ -55,3 +50,28 @@ def _outputs(layout: Layout, flat: FloatArray, wanted: float) -> FloatArray:
     outputs = flat.copy()
     outputs[bounded] = low[bounded] + share * room
     return outputs
+
+
+def _angles(layout: Layout, lines: FloatArray, missing: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return angles with which lines carry away what buses have left over, for every draw.
+
+    Every line carries sine · v_f · v_t for each radian between its ends.
+    """
+    buses, free = len(layout.shunt_g), ~layout.reference
+    start, end = layout.line_ends()
+    slope = layout.sine[P_FROM] * np.sqrt(lines[VOLTAGES, :].prod(axis=0))
+    rows, columns = np.concatenate([start, end] * 2), np.concatenate([start, end, end, start])
+    matrix = sparse.csc_matrix(
+        (np.concatenate([slope, slope, -slope, -slope]), (rows, columns)),
+        shape=(buses, buses),
+    )
+    try:
+        factors = splu(matrix[free][:, free])
+    except RuntimeError:  # a bus that only resistances hold, say
+        return [np.zeros(buses) for _ in missing]
+    found = []
+    for power in missing:  # one by one: a draw has the same bits alone and among others
+        angles = np.zeros(buses)
+        angles[free] = factors.solve(power[free])
+        found.append(angles if np.isfinite(angles).all() else np.zeros(buses))
+    return found

@@ -9,7 +9,7 @@ import numpy as np
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from gridveil.admm.cpu import CpuMachine, compile_agents, threads
 from gridveil.admm.device import Device, chosen_device
-from gridveil.admm.first_state import start_state
+from gridveil.admm.first_state import start_states
 from gridveil.admm.gpu.session import batch_size, gpu_machine
 from gridveil.admm.history import History, empty_history, joined
 from gridveil.admm.iteration import HOLD
@@ -41,8 +41,11 @@ def run_agents(
     compile_agents(layout, noisy, options)
     problem = fingerprint(layout, noisy, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
-    first = start_state(layout, noisy, options.policy, options.start)
-    state, history = resumed or (first, empty_history())
+    if resumed is None:
+        (state,) = start_states(layout, [noisy], options.policy, options.start)
+        history = empty_history()
+    else:
+        state, history = resumed
     state.iteration[1] = _calm(history, options.tolerance)
     if options.checkpoint:  # before any work is done that could not be saved
         save_checkpoint(options.checkpoint, problem, state, history)
@@ -77,7 +80,7 @@ def run_together(
     size = batch_size(layout, len(draws))
     for first in range(0, len(draws), size):
         batch = draws[first : first + size]
-        states = [start_state(layout, noisy, options.policy, options.start) for noisy in batch]
+        states = start_states(layout, batch, options.policy, options.start)
         histories = [empty_history() for _ in batch]
         if stop.is_set():
             begun = zip(states, histories, strict=True)

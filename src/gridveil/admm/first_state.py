@@ -1,8 +1,10 @@
 """The state a run begins with, and the first penalties. Nothing of the true loads is used."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from gridveil.admm.dc_flow import dc_flow
+from gridveil.admm.dc_flow import dc_flows
 from gridveil.admm.layout import ANGLES, VOLTAGES, Layout
 from gridveil.admm.penalties import LOWEST_FLOOR
 from gridveil.admm.policy import Policy
@@ -29,20 +31,25 @@ def first_penalties(layout: Layout, policy: Policy) -> FloatArray:
     return rho
 
 
-def start_state(layout: Layout, noisy: FloatArray, policy: Policy, start: Start) -> State:
-    """Return what a run begins with, as the buses see it.
+def start_states(
+    layout: Layout, draws: Sequence[FloatArray], policy: Policy, start: Start
+) -> list[State]:
+    """Return what the runs of some draws begin with, as the buses see it.
 
-    `noisy` holds p and then q of every load.
+    A draw holds p and then q of every load.
     """
-    state = flat_state(layout, noisy, policy)
+    states = [flat_state(layout, noisy, policy) for noisy in draws]
     if not starts_flat(start, len(layout.rate)):
-        outputs, angles = dc_flow(layout, state.x)
-        state.x[len(noisy) :][: layout.generators] = outputs
-        _set_lines(layout, state.x, state.lines, angles[layout.line_ends()])
-        state.z[:] = state.x
-    bus_round(layout, state)
-    state.window_z[:] = state.z
-    return state
+        ends = layout.line_ends()
+        flows = dc_flows(layout, [state.x for state in states])
+        for state, (outputs, angles) in zip(states, flows, strict=True):
+            state.x[2 * layout.loads :][: layout.generators] = outputs
+            _set_lines(layout, state.x, state.lines, angles[ends])
+            state.z[:] = state.x
+    for state in states:
+        bus_round(layout, state)
+        state.window_z[:] = state.z
+    return states
 
 
 def flat_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
