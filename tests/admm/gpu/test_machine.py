@@ -128,14 +128,15 @@ def test_every_draw_stops_in_its_own_time(on_gpu):
 
 def test_draws_that_do_not_fit_at_once_follow(on_gpu):
     layout, _ = THREE
+    options = replace(SHORT, max_iterations=3)
     apart, cut = on_gpu(
-        Job(layout, DRAWS, SHORT, at_once=1),
-        Job(layout, DRAWS, SHORT, at_once=1, stop_after=1),
+        Job(layout, DRAWS, options, at_once=1),
+        Job(layout, DRAWS, options, at_once=1, stop_after=1),
     )
     for draw, found in zip(DRAWS, apart, strict=True):
-        assert_same(found, on_cpu(layout, draw, SHORT))
+        assert_same(found, on_cpu(layout, draw, options))
     assert [one.status for one in cut] == [Status.ITERATION_LIMIT, Status.STOPPED]
-    assert [one.iterations for one in cut] == [SHORT.max_iterations, 0]
+    assert [one.iterations for one in cut] == [options.max_iterations, 0]
 
 
 def test_numbers_that_are_none_end_a_run(on_gpu):
