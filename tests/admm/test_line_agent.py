@@ -137,7 +137,7 @@ def residual(instance, solution, limits):
     return max(np.abs(force).max() / scale, *slack, *np.abs(complementary))
 
 
-@settings(max_examples=3000)
+@settings(max_examples=2000)
 @given(instances())
 def test_the_optimality_conditions_hold(instance):
     solution, limits, _ = instance.solve()
@@ -148,7 +148,7 @@ def test_the_optimality_conditions_hold(instance):
     assert residual(instance, solution, limits) <= 1e-8
 
 
-@settings(max_examples=1500)
+@settings(max_examples=1000)
 @given(instances())
 def test_ipopt_finds_the_same(instance):
     """From a flat start; or, where there are several local optima, from near ours."""

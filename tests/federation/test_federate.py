@@ -199,7 +199,7 @@ def test_nothing_raw_and_nothing_of_others_is_ever_said(tmp_path):
 
 
 def test_members_killed_at_twenty_moments_change_nothing(tmp_path):
-    federation = Federation(tmp_path, max_iterations=6000, tolerance=0)
+    federation = Federation(tmp_path, max_iterations=3000, tolerance=0)
     choose = random.Random(11)
     running = {name: federation.start(name) for name in federation.names}
     wait_for(lambda: all(iteration_of(tmp_path, party) > 0 for party in federation.slices))

@@ -82,7 +82,7 @@ FIVE, THREE, ODD, LONE = (
 )  # fmt: skip
 SHORT = AgentOptions(max_iterations=12, tolerance=0.0, device="cuda", say=str)
 DRAWS = draws_of(load_case("case3_lmbd"), (1, 2))
-LOUD = replace(SHORT, tolerance=0.8, max_iterations=40)
+LOUD = replace(SHORT, tolerance=1.3, max_iterations=40)
 """So coarse a tolerance that draws end, each in its own time."""
 
 
@@ -111,9 +111,10 @@ def test_histories_are_those_of_the_cpu(on_gpu, of, policy):
 
 def test_many_draws_at_once_are_those_one_by_one(on_gpu):
     layout, _ = THREE
-    batch, (alone,) = on_gpu(Job(layout, DRAWS, SHORT), Job(layout, DRAWS[1:], SHORT))
+    options = replace(SHORT, max_iterations=4)
+    batch, (alone,) = on_gpu(Job(layout, DRAWS, options), Job(layout, DRAWS[1:], options))
     for draw, found in zip(DRAWS, batch, strict=True):
-        assert_same(found, on_cpu(layout, draw, SHORT))
+        assert_same(found, on_cpu(layout, draw, options))
     assert all(np.array_equal(a, b) for a, b in zip(alone.state, batch[1].state, strict=True))
 
 
