@@ -21,6 +21,7 @@ from gridveil.admm.result import AgentRun
 from gridveil.admm.start import Start
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.admm import agreed
+from gridveil.network.network import Network
 from gridveil.opf.operating_point import violations
 
 CUT_OFF = 5000
@@ -45,14 +46,14 @@ def stages(layout: Layout, noisy: FloatArray, start: Start) -> list[AgentRun]:
     return runs
 
 
-def study(name: str, folder: Path, start: Start) -> tuple[object, ...]:
-    """Run one network from one start."""
-    network, layout, noisy = problem(name, folder)
-    data = np.load(folder / f"{name}.npz")
+def study(
+    network: Network, layout: Layout, noisy: FloatArray, found: FloatArray | None, start: Start
+) -> tuple[object, ...]:
+    """Run one network from one start; `found` are the loads of the central solver, if known."""
     runs = stages(layout, noisy, start)
     apart = moved = "–"
-    if "central" in data:
-        central = data["central"].T.ravel()
+    if found is not None:
+        central = found.T.ravel()
         apart = ", ".join(
             f"{np.linalg.norm(run.state.x[: len(noisy)] - central):.0e}" for run in runs
         )
@@ -78,9 +79,11 @@ def study(name: str, folder: Path, start: Start) -> tuple[object, ...]:
 def main(folder: Path) -> int:
     rows = []
     for name in CASES[1:]:
-        buses = len(problem(name, folder)[0].buses)
-        for start in (Start.FLAT, Start.FLOW) if buses <= LARGEST_FLAT else (Start.FLOW,):
-            rows.append(study(name, folder, start))
+        network, layout, noisy = problem(name, folder)
+        central = np.load(folder / f"{name}.npz").get("central")
+        small = len(network.buses) <= LARGEST_FLAT
+        for start in (Start.FLAT, Start.FLOW) if small else (Start.FLOW,):
+            rows.append(study(network, layout, noisy, central, start))
             print(*rows[-1], flush=True)
     intro = (
         "α = 0.1, β = 0.1, policy `fast`, tolerance 1e-5. Primal residuals, and distances to the "

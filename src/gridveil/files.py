@@ -1,10 +1,11 @@
 """Files: written whole or not at all; read with the place of whatever is wrong in them."""
 
 import csv
+import io
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ def write_atomically(path: Path, data: bytes) -> None:
         if isinstance(error, OSError):
             raise GridveilError(f"cannot write {path}: {error.strerror}") from error
         raise
+
+
+def csv_bytes(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> bytes:
+    """Return a table as the contents of a CSV file."""
+    text = io.StringIO(newline="")
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(rows)
+    return text.getvalue().encode()
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from gridveil.admm.layout import VOLTAGES, Layout
-from gridveil.arrays import FloatArray
+from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.flows import P_FROM, P_TO
 
 
@@ -22,17 +22,19 @@ def dc_flows(layout: Layout, draws: Sequence[FloatArray]) -> list[tuple[FloatArr
     The generators cover what is drawn together, all at the same place of their bands. Angles are 0
     where the linear system has no solution.
     """
-    outputs, missing = zip(*(_missing(layout, x) for x in draws), strict=True)
-    angles = _angles(layout, layout.lines(draws[0]), missing)
+    owner, ends = layout.owners(), layout.line_ends()
+    outputs, missing = zip(*(_missing(layout, owner, ends, x) for x in draws), strict=True)
+    angles = _angles(layout, ends, layout.lines(draws[0]), missing)
     return list(zip(outputs, angles, strict=True))
 
 
-def _missing(layout: Layout, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _missing(
+    layout: Layout, owner: IntArray, ends: IntArray, x: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return outputs, and the power that each bus has then left over while there are no angles."""
-    buses, owner, lines = len(layout.shunt_g), layout.owners(), layout.lines(x)
+    buses, lines, (start, end) = len(layout.shunt_g), layout.lines(x), ends
     loads = slice(0, layout.loads)
     generators = slice(2 * layout.loads, 2 * layout.loads + layout.generators)
-    start, end = layout.line_ends()
     out = layout.shunt_g.copy()
     for bus, drawn in ((owner[loads], x[loads]), (start, lines[P_FROM]), (end, lines[P_TO])):
         out += np.bincount(bus, drawn, buses)
@@ -42,8 +44,7 @@ def _missing(layout: Layout, x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _outputs(layout: Layout, flat: FloatArray, wanted: float) -> FloatArray:
     """Return outputs that add up to what is wanted, as far as bands allow."""
-    low = layout.interval_low[layout.interval_start[:-1]]
-    high = layout.interval_high[layout.interval_start[1:] - 1]
+    low, high = layout.band_ends()
     bounded = np.isfinite(low) & np.isfinite(high)
     rest, room = wanted - flat[~bounded].sum() - low[bounded].sum(), (high - low)[bounded]
     share = np.clip(rest / room.sum(), 0.0, 1.0) if room.sum() > 0 else 0.0
@@ -52,13 +53,14 @@ def _outputs(layout: Layout, flat: FloatArray, wanted: float) -> FloatArray:
     return outputs
 
 
-def _angles(layout: Layout, lines: FloatArray, missing: Sequence[FloatArray]) -> list[FloatArray]:
+def _angles(
+    layout: Layout, ends: IntArray, lines: FloatArray, missing: Sequence[FloatArray]
+) -> list[FloatArray]:
     """Return angles with which lines carry away what buses have left over, for every draw.
 
     Every line carries sine · v_f · v_t for each radian between its ends.
     """
-    buses, free = len(layout.shunt_g), ~layout.reference
-    start, end = layout.line_ends()
+    buses, free, (start, end) = len(layout.shunt_g), ~layout.reference, ends
     slope = layout.sine[P_FROM] * np.sqrt(lines[VOLTAGES, :].prod(axis=0))
     rows, columns = np.concatenate([start, end] * 2), np.concatenate([start, end, end, start])
     matrix = sparse.csc_matrix(

@@ -57,8 +57,7 @@ def flat_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
     x = np.zeros(layout.size)
     x[: len(noisy)] = noisy
     gens = x[len(noisy) :][: 2 * layout.generators].reshape(2, layout.generators)
-    first, last = layout.interval_start[:-1], layout.interval_start[1:] - 1
-    low, high = layout.interval_low[first], layout.interval_high[last]
+    low, high = layout.band_ends()
     bounded = np.isfinite(low) & np.isfinite(high)
     gens[0] = np.clip(0.0, low, high)
     gens[0, bounded] = (low[bounded] + high[bounded]) / 2

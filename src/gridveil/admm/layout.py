@@ -95,6 +95,13 @@ class Layout(NamedTuple):
         """Return a view of a shared vector as (8, lines)."""
         return vector[self.first_line :].reshape(LINE_COPIES, len(self.rate))
 
+    def band_ends(self) -> tuple[FloatArray, FloatArray]:
+        """Return the lowest and the highest output that each generator's band allows."""
+        return (
+            self.interval_low[self.interval_start[:-1]],
+            self.interval_high[self.interval_start[1:] - 1],
+        )
+
     def owners(self) -> IntArray:
         """Return the bus of every copy."""
         owner = np.zeros(self.size, dtype=np.int64)

@@ -52,15 +52,11 @@ class AgentOptions:
     """From where they set out: flat, or with a power flow, which needs everybody's noisy loads."""
 
     def __post_init__(self) -> None:
-        if self.policy not in list(Policy):
-            raise GridveilError(f"policy: {self.policy!r} is neither 'fast' nor 'paper'")
-        object.__setattr__(self, "policy", Policy(self.policy))
-        if self.device not in list(Device):
-            raise GridveilError(f"device: {self.device!r} is neither 'cpu', 'cuda' nor 'auto'")
-        object.__setattr__(self, "device", Device(self.device))
-        if self.start not in list(Start):
-            raise GridveilError(f"start: {self.start!r} is neither 'flat', 'flow' nor 'auto'")
-        object.__setattr__(self, "start", Start(self.start))
+        for name, kind in (("policy", Policy), ("device", Device), ("start", Start)):
+            given, (*others, last) = getattr(self, name), (repr(str(one)) for one in kind)
+            if given not in list(kind):
+                raise GridveilError(f"{name}: {given!r} is neither {', '.join(others)} nor {last}")
+            object.__setattr__(self, name, kind(given))
         object.__setattr__(self, "tolerance", float(self.tolerance))
         object.__setattr__(self, "max_iterations", int(self.max_iterations))
         if not self.max_iterations >= 1:

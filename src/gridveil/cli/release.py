@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import Device
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
@@ -174,8 +174,9 @@ def release(
     if limits is not None and mechanism is not MechanismName.PIECEWISE:
         chosen = Clamped(chosen, limits)
     share = float(exact(beta, "beta"))
-    check_choices(share, method, band, None)
-    chosen_device(device, len(network.lines))
+    check_choices(
+        share, method, band, AgentOptions(device=device) if method is Method.ADMM else None
+    )
     if not len(network.loads):
         raise GridveilError(f"{network.name} has no loads, so there is nothing to protect")
     if costs is None and costs_source:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import Device
 from gridveil.cli.options import DeviceOption
 from gridveil.cli.output import console, error_console
 from gridveil.cli.sweep import (
@@ -52,8 +52,6 @@ def reproduce(
         for definition in definitions().values():
             console.print(f"{definition.name:30} {definition.title}", highlight=False)
         return
-    if dask is None:
-        chosen_device(device, 0)  # a GPU that is not there is told before anything runs
     cluster = cluster_of(dask, tls_ca, tls_cert, tls_key)
     columns = (
         TextColumn("{task.description:30}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import Device
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
@@ -27,7 +27,7 @@ from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.solve import NOT_SOLVED
 from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method
-from gridveil.fidelity.phase import restore
+from gridveil.fidelity.phase import check_choices, restore
 from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
@@ -107,7 +107,9 @@ def simulate(
     limits = simulation_bounds(network) if bounds is None else read_bounds(bounds, network)
     chosen = make_mechanism(mechanism, epsilon, alpha, calibration=calibration.value, bounds=limits)
     share = float(exact(beta, "beta"))
-    chosen_device(device, len(network.lines))
+    check_choices(
+        share, method, band, AgentOptions(device=device) if method is Method.ADMM else None
+    )
     with error_console.status(f"solving {network.name} …") as status:
         original = None
         if costs is None:

@@ -4,8 +4,6 @@ A component talks to the bus it is connected to, so two parties are neighbours w
 component at a bus of the other. Nobody else ever exchanges a message.
 """
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from scipy.sparse.linalg import eigsh
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.federation.names import check_party_name
-from gridveil.files import read_rows, write_atomically
+from gridveil.files import csv_bytes, read_rows, write_atomically
 from gridveil.network.network import Network
 
 COLUMNS = ("component", "number", "party")
@@ -143,13 +141,13 @@ def _by_bus(network: Network, owners: Sequence[str]) -> Partition:
 
 def write_partition(partition: Partition, network: Network, path: Path) -> None:
     """Write a partition as a CSV file, for people to change."""
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
     owners = (partition.buses, partition.loads, partition.generators, partition.lines)
-    for (kind, named), parties in zip(numbers(network).items(), owners, strict=True):
-        rows.writerows(zip([kind] * len(named), named, parties, strict=True))
-    write_atomically(path, text.getvalue().encode())
+    rows = (
+        (kind, number, party)
+        for (kind, named), parties in zip(numbers(network).items(), owners, strict=True)
+        for number, party in zip(named, parties, strict=True)
+    )
+    write_atomically(path, csv_bytes(COLUMNS, rows))
 
 
 def read_partition(path: Path, network: Network) -> Partition:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from gridveil.admm.device import chosen_device
 from gridveil.admm.options import AgentOptions
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
@@ -86,6 +87,8 @@ def check_choices(beta: float, method: Method, band: BandKind, agents: AgentOpti
             "a band on the total cost couples all generators, which agents on their own cannot "
             "keep; use the bands per generator, or another method"
         )
+    if agents is not None:
+        chosen_device(agents.device, 0)  # a GPU that is not there
     if not 0 <= beta < np.inf:
         raise GridveilError(f"beta: {beta} must be 0 or more; 0.01 keeps costs within 1 %")
 

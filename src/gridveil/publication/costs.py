@@ -5,9 +5,7 @@ elsewhere, or they are computed from the raw loads and declared as not protected
 with part of the budget, which pays for a private total of all loads.
 """
 
-import csv
 import hashlib
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +17,7 @@ from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import limit_bands
 from gridveil.fidelity.central import nearest_loads
-from gridveil.files import read_rows, write_atomically
+from gridveil.files import csv_bytes, read_rows, write_atomically
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
@@ -118,11 +116,8 @@ def read_costs(path: Path, source: str, network: Network) -> PublicCosts:
 
 def write_costs(path: Path, network: Network, costs: FloatArray) -> None:
     """Write costs as `read_costs` reads them."""
-    buffer = io.StringIO(newline="")
-    table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(COLUMNS)
-    table.writerows(zip((network.generators.row + 1).tolist(), costs.tolist(), strict=True))
-    write_atomically(path, buffer.getvalue().encode())
+    rows = zip((network.generators.row + 1).tolist(), costs.tolist(), strict=True)
+    write_atomically(path, csv_bytes(COLUMNS, rows))
 
 
 def _number(place: str, name: str, line: Mapping[str, str | None]) -> float:

@@ -5,9 +5,7 @@ network whose loads are blank, the fidelity phase; then certificate and report. 
 gives the same bytes again.
 """
 
-import csv
 import hashlib
-import io
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +21,7 @@ from gridveil.errors import GridveilError
 from gridveil.fidelity.choices import BandKind, Method, chosen
 from gridveil.fidelity.phase import check_choices, check_settings, restore
 from gridveil.fidelity.result import Restored, relative_gap, worst_gap
+from gridveil.files import csv_bytes
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
@@ -261,14 +260,9 @@ def certified(
 
 def loads_csv(published: PublishedCase) -> bytes:
     """Return the released loads as a table, in MW and MVAr, with the numbers of the case file."""
-    bus = published.network.case.tables["bus"]
-    buffer = io.StringIO(newline="")
-    table = csv.writer(buffer, lineterminator="\n")
-    table.writerow(LOADS_HEADER)
-    for row in published.network.loads.row:
-        cells = (float(bus.column(name)[row]) for name in ("Pd", "Qd"))
-        table.writerow([int(bus.column("bus_i")[row]), *map(repr, cells)])
-    return buffer.getvalue().encode()
+    bus, rows = published.network.case.tables["bus"], published.network.loads.row
+    number, p, q = (bus.column(name)[rows].tolist() for name in ("bus_i", "Pd", "Qd"))
+    return csv_bytes(LOADS_HEADER, zip(map(int, number), p, q, strict=True))
 
 
 def _protection(basis: Basis, network: Network) -> Protection:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gridveil import AgentOptions, GridveilError
+from gridveil import AgentOptions, GridveilError, Ledger, PolarLaplace, load_case, release
 from gridveil.admm.device import Device, chosen_device
 from gridveil.admm.gpu.session import what_to_do, why_no_gpu
 
@@ -118,6 +118,19 @@ def test_commands_refuse_it_before_any_work(command, tmp_path, monkeypatch):
     assert "--device cpu" in result.stderr
     assert "Traceback" not in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+@WITHOUT_GPU
+def test_a_release_in_python_is_refused_before_it_is_charged(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    options = AgentOptions(device="cuda", polish=True)
+    network = load_case("case5_pjm")
+    with pytest.raises(GridveilError, match="--device cpu"):
+        release(
+            network, PolarLaplace.of(1, 0.1), 0.1, ledger, "one", cost_budget=1, method="admm",
+            agents=options,
+        )  # fmt: skip
+    assert not list(ledger.accounts())
 
 
 def test_the_device_means_something_to_agents_only():

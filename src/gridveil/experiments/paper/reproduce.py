@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridveil.admm.device import Device
+from gridveil.admm.device import Device, chosen_device
 from gridveil.errors import GridveilError
 from gridveil.experiments.paper import convergence, cost, distance, feasibility, loads, traces
 from gridveil.experiments.paper.definitions import Definition, Kind, at_hand, chosen
@@ -57,6 +57,8 @@ def reproduce(
     `draws` runs fewer draws than the paper, for a quick look; `progress` gets the name of what is
     running, and how much of it is done; `device` is where the agents run.
     """
+    if cluster is None:
+        chosen_device(device, 0)  # a GPU that is not there is told before anything runs
     wanted = [(definition, *at_hand(definition.study)) for definition in chosen(name)]
     for definition, study, _ in wanted:
         if not study.cases:
