@@ -20,7 +20,7 @@ from gridveil.admm.layout import Layout
 from gridveil.admm.result import AgentRun
 from gridveil.admm.start import Start
 from gridveil.arrays import FloatArray
-from gridveil.fidelity.admm import agreed
+from gridveil.fidelity.agents import agreed
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import violations
 

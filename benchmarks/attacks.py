@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.figures import BLUE, GREY, ORANGE, save
 from gridveil.privacy.audit import audit, near_pairs
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.piecewise import Piecewise
-from gridveil.privacy.polar_laplace import PolarLaplace
+from gridveil.privacy.mechanisms.piecewise import Piecewise
+from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 
 DRAWS = 200_000
 BOUNDS = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "chosen for this attack")

@@ -16,11 +16,11 @@ from benchmarks.fidelity import SHARED
 from benchmarks.report import write_table
 from gridveil import AgentOptions, Ledger, PolarLaplace, load_case, restore, solve_acopf, verify
 from gridveil.experiments.paper.definitions import definitions
-from gridveil.federation.assembly import assemble
-from gridveil.federation.federate import configure, run_members
-from gridveil.federation.partition import partition_into, traffic
-from gridveil.federation.settings import Run
-from gridveil.federation.slices import Slice, split
+from gridveil.federation.deployment.assembly import assemble
+from gridveil.federation.deployment.federate import configure, run_members
+from gridveil.federation.partition.ownership import partition_into, traffic
+from gridveil.federation.partition.slices import Slice, split
+from gridveil.federation.protocol.settings import Run
 from gridveil.network.network import Network
 from gridveil.privacy.phase import LoadOwner, NoisyLoads, Origin, privatise_loads
 from gridveil.publication.costs import Provenance

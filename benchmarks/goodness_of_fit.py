@@ -15,11 +15,11 @@ from scipy import stats
 
 from benchmarks.report import write_table
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.exact import discrete_laplace
-from gridveil.privacy.grid import to_grid
-from gridveil.privacy.piecewise import Piecewise
-from gridveil.privacy.polar_laplace import PolarLaplace, planar_laplace
-from gridveil.privacy.product_laplace import ProductLaplace
+from gridveil.privacy.mechanisms.piecewise import Piecewise
+from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace, planar_laplace
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
+from gridveil.privacy.sampling.exact import discrete_laplace
+from gridveil.privacy.sampling.grid import to_grid
 
 DRAWS = 1_000_000
 THRESHOLD = 1e-6

@@ -20,8 +20,8 @@ from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
 from gridveil.admm.device import Device
 from gridveil.admm.engine import run_agents, run_together
-from gridveil.admm.first_state import start_states
 from gridveil.admm.history import History
+from gridveil.admm.initial_state import start_states
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.result import AgentRun
 from gridveil.admm.start import Start
@@ -126,7 +126,7 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
     """
     from numba import cuda
 
-    from gridveil.admm.gpu.machine import GpuMachine
+    from gridveil.admm.backends.cuda.backend import GpuMachine
 
     options = AgentOptions(tolerance=0.0, device=Device.CUDA, start=Start.FLAT)
     states = start_states(layout, [noisy], options.policy, options.start)
@@ -146,7 +146,7 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
 
 def megabytes(layout: Layout, draws: int) -> float:
     """Return the size of all arrays on the GPU."""
-    from gridveil.admm.gpu.machine import bytes_for_all, bytes_per_draw
+    from gridveil.admm.backends.cuda.backend import bytes_for_all, bytes_per_draw
 
     return (bytes_for_all(layout) + draws * bytes_per_draw(layout)) / 1e6
 

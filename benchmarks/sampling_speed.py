@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks.report import write_table
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.grid import to_grid
-from gridveil.privacy.mechanism import Mechanism
-from gridveil.privacy.piecewise import Piecewise
-from gridveil.privacy.polar_laplace import PolarLaplace
-from gridveil.privacy.product_laplace import ProductLaplace
+from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.mechanisms.piecewise import Piecewise
+from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
+from gridveil.privacy.sampling.grid import to_grid
 
 LOADS, EXACT_LIMIT = 60_000, 30.0
 DRAWS, SIMULATED_LIMIT = 10_000_000, 2.0

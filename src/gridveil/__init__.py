@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.errors import GridveilError
-from gridveil.fidelity.choices import BandKind, Method
 from gridveil.fidelity.phase import restore, restore_many
+from gridveil.fidelity.registry import BandKind, Method
 from gridveil.fidelity.result import Restored
 from gridveil.network.library import list_cases, load_case, save_case
 from gridveil.network.network import Network
@@ -15,17 +15,17 @@ from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, read_bounds
-from gridveil.privacy.clamp import Clamped
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import BudgetExceededError, Ledger
+from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.piecewise import Piecewise
+from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import NoisyLoads, privatise, simulate_loads
-from gridveil.privacy.piecewise import Piecewise
-from gridveil.privacy.polar_laplace import PolarLaplace
-from gridveil.privacy.product_laplace import ProductLaplace
 
 if TYPE_CHECKING:
-    from gridveil.network.pandapower import from_pandapower, to_pandapower
-    from gridveil.publication.pipeline import Release, release
+    from gridveil.network.formats.pandapower import from_pandapower, to_pandapower
+    from gridveil.publication.make import Release, release
     from gridveil.publication.verify import Verification, verify
 
 __version__ = "0.1.0"
@@ -68,10 +68,10 @@ __all__ = [
 ]
 
 _LATER = {
-    "from_pandapower": "gridveil.network.pandapower",
-    "to_pandapower": "gridveil.network.pandapower",
-    "Release": "gridveil.publication.pipeline",
-    "release": "gridveil.publication.pipeline",
+    "from_pandapower": "gridveil.network.formats.pandapower",
+    "to_pandapower": "gridveil.network.formats.pandapower",
+    "Release": "gridveil.publication.make",
+    "release": "gridveil.publication.make",
     "Verification": "gridveil.publication.verify",
     "verify": "gridveil.publication.verify",
 }

@@ -5,11 +5,11 @@ import pytest
 
 from gridveil import PolarLaplace, load_case, simulate_loads, to_pandapower
 from gridveil.admm.dc_flow import dc_flows
-from gridveil.admm.first_state import flat_state
+from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import build_layout
 from gridveil.admm.policy import Policy
 from gridveil.fidelity.bands import Band, limit_bands
-from tests.admm.test_rounds import AWKWARD
+from tests.admm.test_sweeps import AWKWARD
 from tests.cases import TINY, bus, gen, line
 
 LOSSLESS = TINY.with_(

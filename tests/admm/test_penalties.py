@@ -3,7 +3,7 @@
 import pytest
 
 from gridveil import Policy, load_case
-from gridveil.admm.first_state import start_states
+from gridveil.admm.initial_state import start_states
 from gridveil.admm.layout import build_layout
 from gridveil.admm.penalties import LOWEST_FLOOR, close_window, decide_for
 from gridveil.admm.start import Start

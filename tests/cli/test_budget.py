@@ -4,8 +4,8 @@ import pytest
 
 from gridveil import load_case
 from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import privatise
-from gridveil.privacy.product_laplace import ProductLaplace
 
 
 @pytest.fixture

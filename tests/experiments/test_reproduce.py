@@ -19,7 +19,7 @@ from gridveil.experiments.paper.definitions import (
 )
 from gridveil.experiments.paper.exhibit import audited_epsilon
 from gridveil.experiments.paper.reproduce import reproduce
-from gridveil.privacy.choose import Calibrations, MechanismName
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
 from tests.cases import NESTA, needs_nesta
 
 ALL = definitions()

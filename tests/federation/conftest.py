@@ -2,7 +2,7 @@
 
 import pytest
 
-from gridveil.federation.members import warm_up
+from gridveil.federation.deployment.members import warm_up
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,15 +8,15 @@ import numpy as np
 
 from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
 from gridveil.errors import GridveilError
-from gridveil.federation.coordinator import Coordinator
-from gridveil.federation.greeting import await_hello, say_hello
-from gridveil.federation.local import build_local
 from gridveil.federation.names import COORDINATOR
-from gridveil.federation.partition import partition_into
-from gridveil.federation.party import Party, finish, greetings, party_letters
-from gridveil.federation.settings import Run
-from gridveil.federation.slices import split
-from gridveil.fidelity.admm import solve_admm
+from gridveil.federation.partition.local_agents import build_local
+from gridveil.federation.partition.ownership import partition_into
+from gridveil.federation.partition.slices import split
+from gridveil.federation.protocol.coordinator import Coordinator
+from gridveil.federation.protocol.handshake import await_hello, say_hello
+from gridveil.federation.protocol.party import Party, finish, greetings, party_letters
+from gridveil.federation.protocol.settings import Run
+from gridveil.fidelity.agents import solve_admm
 
 
 class QueueChannel:

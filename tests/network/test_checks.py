@@ -3,7 +3,7 @@
 import pytest
 
 from gridveil.network.checks import check_case
-from gridveil.network.matpower import parse_matpower
+from gridveil.network.formats.matpower import parse_matpower
 from gridveil.network.problems import Kind
 from tests.cases import TINY, bus, gen, line, polynomial
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gridveil.errors import GridveilError
 from gridveil.network.conversion import build_network, changes, saved_text
-from gridveil.network.matpower import edited_text, parse_matpower
+from gridveil.network.formats.matpower import edited_text, parse_matpower
 from tests.cases import TINY, bus, gen, line, polynomial
 
 

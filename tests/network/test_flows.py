@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from gridveil.network.flows import P_FROM, P_TO, flow_coefficients
 from gridveil.network.network import Lines
-from gridveil.opf.nlp import Physics
+from gridveil.opf.program import Physics
 from tests.cases import TINY, bus, line
 
 BUSES = 5

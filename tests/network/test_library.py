@@ -8,8 +8,8 @@ import pytest
 
 import gridveil
 from gridveil.errors import GridveilError
+from gridveil.network.formats.matpower import read_matpower
 from gridveil.network.library import case_size, find_case, list_cases, load_case, save_case
-from gridveil.network.matpower import read_matpower
 from tests.cases import NESTA, TINY, needs_nesta
 
 LARGEST = 3000

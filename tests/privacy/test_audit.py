@@ -12,9 +12,9 @@ import pytest
 from gridveil.errors import GridveilError
 from gridveil.privacy.audit import Verdict, audit, far_pairs, near_pairs
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.piecewise import Piecewise
-from gridveil.privacy.polar_laplace import PolarLaplace, planar_laplace
-from gridveil.privacy.product_laplace import ProductLaplace
+from gridveil.privacy.mechanisms.piecewise import Piecewise
+from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace, planar_laplace
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 
 BOUNDS = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "chosen for this test")
 ZERO_AND_ALPHA = near_pairs(0.1)[:1]

@@ -3,8 +3,8 @@ import pytest
 
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds, read_bounds
-from gridveil.privacy.clamp import Clamped
-from gridveil.privacy.polar_laplace import PolarLaplace
+from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 from tests.cases import TINY
 
 NETWORK = TINY.network()

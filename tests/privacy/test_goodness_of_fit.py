@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.goodness_of_fit import SMALL, THRESHOLD, chi_square, p_values
-from gridveil.privacy.polar_laplace import planar_laplace
+from gridveil.privacy.mechanisms.polar_laplace import planar_laplace
 
 
 def test_every_sampler_fits():

@@ -23,7 +23,7 @@ def chosen_device(wanted: Device, lines: int) -> Device:
     if wanted is Device.CPU or (wanted is Device.AUTO and lines < _LINES_FOR_GPU):
         return Device.CPU
     # Numba's CUDA takes a while to import: only who needs it waits.
-    from gridveil.admm.gpu.session import why_no_gpu
+    from gridveil.admm.backends.cuda.session import why_no_gpu
 
     problem = why_no_gpu()
     if problem is None:

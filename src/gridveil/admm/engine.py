@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from gridveil.admm.backends.base import Machine
+from gridveil.admm.backends.cpu import CpuMachine, compile_agents, threads
+from gridveil.admm.backends.cuda.session import batch_size, gpu_machine
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from gridveil.admm.cpu import CpuMachine, compile_agents, threads
 from gridveil.admm.device import Device, chosen_device
-from gridveil.admm.first_state import start_states
-from gridveil.admm.gpu.session import batch_size, gpu_machine
 from gridveil.admm.history import History, empty_history, joined
+from gridveil.admm.initial_state import start_states
 from gridveil.admm.iteration import HOLD
 from gridveil.admm.layout import Layout
-from gridveil.admm.machine import Machine
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.result import AgentRun
 from gridveil.arrays import FloatArray

@@ -8,7 +8,8 @@ import numpy as np
 from gridveil.admm.compiled import compiled, compiled_inner
 from gridveil.admm.layout import Layout
 from gridveil.admm.penalties import balance, follow_the_paper
-from gridveil.admm.rounds import (
+from gridveil.admm.state import State
+from gridveil.admm.sweeps import (
     agents_round,
     bus_round,
     dispatch_cost,
@@ -17,7 +18,6 @@ from gridveil.admm.rounds import (
     remember,
     typical_penalty,
 )
-from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 
 PRIMAL, DUAL, RHO, OBJECTIVE, COST = range(5)

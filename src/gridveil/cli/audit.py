@@ -9,7 +9,7 @@ from gridveil.cli.options import CalibrationOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.privacy import audit as game
 from gridveil.privacy.calibration import exact
-from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName, make_mechanism
 
 BROKEN = 1
 

@@ -32,13 +32,13 @@ from gridveil.errors import GridveilError
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import exact
-from gridveil.privacy.choose import MechanismName
 from gridveil.privacy.ledger import default_path, network_id
+from gridveil.privacy.mechanisms.registry import MechanismName
 
 if TYPE_CHECKING:
-    from gridveil.federation.federate import Standing
-    from gridveil.federation.partition import Partition
-    from gridveil.federation.party import Party
+    from gridveil.federation.deployment.federate import Standing
+    from gridveil.federation.partition.ownership import Partition
+    from gridveil.federation.protocol.party import Party
     from gridveil.publication.costs import PublicCosts
 
 certs = typer.Typer(help="Make a consortium's authority and its members' certificates.",
@@ -76,7 +76,11 @@ def partition(
 
     Example: gridveil partition case39_epri --parties 5 -o parties.csv
     """
-    from gridveil.federation.partition import partition_by, partition_into, write_partition
+    from gridveil.federation.partition.ownership import (
+        partition_by,
+        partition_into,
+        write_partition,
+    )
 
     network = load_case(case)
     if (parties is None) == (by is None):
@@ -104,8 +108,8 @@ def split(
 
     Example: gridveil split case39_epri parties.csv -o slices
     """
-    from gridveil.federation.partition import read_partition
-    from gridveil.federation.slices import split as cut
+    from gridveil.federation.partition.ownership import read_partition
+    from gridveil.federation.partition.slices import split as cut
     from gridveil.publication.folder import write_folder
 
     network = load_case(case)
@@ -130,7 +134,7 @@ def init(
     days: Annotated[float, typer.Option(help="How long it is valid.")] = 365,
 ) -> None:
     """Make the authority of a consortium. Whoever has its key can be anyone."""
-    from gridveil.federation.certificates import make_authority
+    from gridveil.federation.transport.certificates import make_authority
 
     make_authority(folder, consortium, days)
     console.print(f"the authority of {escape(consortium)} is in {escape(str(folder))}")
@@ -145,7 +149,7 @@ def issue(
     days: Annotated[float, typer.Option(help="How long it is valid; there is no revocation.")] = 7,
 ) -> None:
     """Make a member's key and certificate, short-lived because none can be revoked."""
-    from gridveil.federation.certificates import issue as make
+    from gridveil.federation.transport.certificates import issue as make
 
     made = make(authority, output, member, host, days)
     console.print(f"key and certificate of {escape(member)} are in {made.key.parent}")
@@ -157,10 +161,10 @@ def party(config: ConfigOption, as_json: JsonOption = False) -> None:
     Started again after a crash it goes on where it was, with the noise it had.
     """
     needs_zenoh()
-    from gridveil.federation.config import PartyConfig, read_config
-    from gridveil.federation.federate import STANDARD_INPUT
-    from gridveil.federation.members import run_party
-    from gridveil.federation.slices import parse_slice, read_slice
+    from gridveil.federation.deployment.config import PartyConfig, read_config
+    from gridveil.federation.deployment.federate import STANDARD_INPUT
+    from gridveil.federation.deployment.members import run_party
+    from gridveil.federation.partition.slices import parse_slice, read_slice
 
     settings = read_config(config, PartyConfig)
     signal.signal(signal.SIGTERM, _leave)
@@ -196,8 +200,8 @@ def party(config: ConfigOption, as_json: JsonOption = False) -> None:
 def coordinator(config: ConfigOption, as_json: JsonOption = False) -> None:
     """Run the coordinator of a federation: it sees residuals and sums, never a load or a flow."""
     needs_zenoh()
-    from gridveil.federation.config import CoordinatorConfig, read_config
-    from gridveil.federation.members import run_coordinator
+    from gridveil.federation.deployment.config import CoordinatorConfig, read_config
+    from gridveil.federation.deployment.members import run_coordinator
 
     settings = read_config(config, CoordinatorConfig)
     signal.signal(signal.SIGTERM, _leave)
@@ -235,9 +239,9 @@ def assemble(
 
     Example: gridveil assemble case39_epri north.released south.released -o out
     """
-    from gridveil.federation.assembly import assemble as put_together
-    from gridveil.federation.contribution import read_contribution
-    from gridveil.federation.outcome import read_outcome
+    from gridveil.federation.deployment.assembly import assemble as put_together
+    from gridveil.federation.deployment.contribution import read_contribution
+    from gridveil.federation.deployment.outcome import read_outcome
     from gridveil.publication.costs import DERIVED_SOURCE, Provenance
 
     found = [read_contribution(path) for path in contributions]
@@ -294,10 +298,10 @@ def federate(
     Example: gridveil federate case39_epri --parties 5 --beta 0.01 -o out
     """
     needs_zenoh()
-    from gridveil.federation.federate import federate as run
-    from gridveil.federation.partition import partition_into, read_partition
-    from gridveil.federation.settings import Run
-    from gridveil.federation.slices import split as cut
+    from gridveil.federation.deployment.federate import federate as run
+    from gridveil.federation.partition.ownership import partition_into, read_partition
+    from gridveil.federation.partition.slices import split as cut
+    from gridveil.federation.protocol.settings import Run
     from gridveil.publication.folder import check_writable
     from gridveil.publication.signing import read_private_key
 
@@ -379,7 +383,7 @@ def _default_id(
 
 
 def _print_partition(network: Network, found: "Partition") -> None:
-    from gridveil.federation.partition import traffic
+    from gridveil.federation.partition.ownership import traffic
 
     table = Table(title="who owns what")
     for heading in ("party", "buses", "loads", "generators", "lines"):

@@ -8,8 +8,8 @@ import typer
 from gridveil.admm.device import Device
 from gridveil.admm.start import Start
 from gridveil.errors import GridveilError
-from gridveil.fidelity.choices import Method
-from gridveil.privacy.choose import Calibrations, MechanismName
+from gridveil.fidelity.registry import Method
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
 
 CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")]
 EpsilonOption = Annotated[str, typer.Option(help="Privacy budget ε.")]

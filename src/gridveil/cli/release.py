@@ -31,17 +31,17 @@ from gridveil.cli.options import (
 )
 from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
-from gridveil.fidelity.choices import BandKind, Method
 from gridveil.fidelity.phase import check_choices
+from gridveil.fidelity.registry import BandKind, Method
 from gridveil.files import read_toml
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.privacy.bounds import read_bounds
 from gridveil.privacy.calibration import exact
-from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
-from gridveil.privacy.clamp import Clamped
 from gridveil.privacy.ledger import Ledger, default_path, network_id
-from gridveil.privacy.mechanism import Mechanism
+from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.phase import owner_of, spending
 
 if TYPE_CHECKING:
@@ -186,9 +186,9 @@ def release(
     # What takes long to import, or needs keys and costs that may be wrong, comes before the draw.
     from gridveil.publication.costs import read_costs
     from gridveil.publication.folder import check_writable, write_folder
-    from gridveil.publication.pipeline import release as make_release
+    from gridveil.publication.make import release as make_release
+    from gridveil.publication.report.private_page import private_page
     from gridveil.publication.signing import read_private_key
-    from gridveil.report.private_page import private_page
 
     key = None if sign is None else read_private_key(sign)
     public = None if costs is None else read_costs(costs, costs_source, network)

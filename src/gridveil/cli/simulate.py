@@ -26,15 +26,15 @@ from gridveil.cli.options import (
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.solve import NOT_SOLVED
 from gridveil.errors import GridveilError
-from gridveil.fidelity.choices import BandKind, Method
 from gridveil.fidelity.phase import check_choices, restore
+from gridveil.fidelity.registry import BandKind, Method
 from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.privacy.bounds import read_bounds, simulation_bounds
 from gridveil.privacy.calibration import exact
-from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName, make_mechanism
 from gridveil.privacy.phase import simulate_loads
 
 _PLACES = {Device.CPU: "CPU", Device.CUDA: "GPU"}

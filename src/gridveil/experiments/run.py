@@ -13,14 +13,14 @@ from gridveil.admm.policy import Policy
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.experiments.study import Task, contents_of
-from gridveil.fidelity.choices import Method
 from gridveil.fidelity.phase import restore, restore_many
+from gridveil.fidelity.registry import Method
 from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.privacy.bounds import simulation_bounds
-from gridveil.privacy.choose import make_mechanism
+from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
 
 Row = dict[str, Any]

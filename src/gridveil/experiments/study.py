@@ -15,10 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
 from gridveil.errors import told_as_mistakes
-from gridveil.fidelity.choices import Method
+from gridveil.fidelity.registry import Method
 from gridveil.files import read_toml
 from gridveil.network.library import find_case
-from gridveil.privacy.choose import Calibrations, MechanismName
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]

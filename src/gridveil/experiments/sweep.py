@@ -18,7 +18,7 @@ from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row, run_task
 from gridveil.experiments.store import Store
 from gridveil.experiments.study import Study, Task
-from gridveil.fidelity.choices import Method
+from gridveil.fidelity.registry import Method
 
 _WORKERLESS_SECONDS = 60.0
 """How long a cluster may be without any worker before it is given up."""

@@ -28,7 +28,7 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.bands import Band
 from gridveil.fidelity.central import Attempt, Cut, bands_of, nearest_loads
-from gridveil.fidelity.choices import BandKind
+from gridveil.fidelity.registry import BandKind
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf

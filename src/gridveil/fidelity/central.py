@@ -14,12 +14,12 @@ import numpy as np
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band, cost_bands, limit_bands
-from gridveil.fidelity.choices import BandKind
+from gridveil.fidelity.registry import BandKind
 from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
 from gridveil.opf import ipopt
-from gridveil.opf.nlp import NetworkProgram, ProgramBuilder
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
+from gridveil.opf.program import NetworkProgram, ProgramBuilder
 from gridveil.opf.status import Status, status_of
 
 _CUT_PRICE = 1e3

@@ -11,7 +11,7 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bilevel import solve_bilevel
 from gridveil.fidelity.central import bands_of, solve_central
-from gridveil.fidelity.choices import BandKind, Method, chosen
+from gridveil.fidelity.registry import BandKind, Method, chosen
 from gridveil.fidelity.result import Restored, judged
 from gridveil.network.network import Network
 from gridveil.privacy.phase import NoisyLoads
@@ -42,7 +42,7 @@ def restore(
     started = time.perf_counter()
     if method is Method.ADMM:
         # Numba takes a while to import: only who needs it waits.
-        from gridveil.fidelity.admm import solve_admm
+        from gridveil.fidelity.agents import solve_admm
 
         found = solve_admm(network, loads, costs, beta, agents or AgentOptions())
     elif method is Method.BILEVEL:
@@ -66,7 +66,7 @@ def restore_many(
     `progress` gets how many draws are done; `threads` is one per core unless said otherwise. On a
     GPU all draws that fit run at once, whatever `threads` says.
     """
-    from gridveil.fidelity.admm import solve_admm_many
+    from gridveil.fidelity.agents import solve_admm_many
 
     costs = check_settings(network, costs, beta, Method.ADMM, BandKind.GENERATOR, agents)
     loads = [_loads(network, noisy) for noisy in draws]

@@ -8,7 +8,7 @@ import numpy as np
 from gridveil.admm.result import AgentRun
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.fidelity.bands import Band
-from gridveil.fidelity.choices import Method
+from gridveil.fidelity.registry import Method
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import OperatingPoint, Violations, violations

@@ -13,7 +13,7 @@ from gridveil.network.conversion import (
     InService,
     in_service,
 )
-from gridveil.network.matpower import LOAD_COLUMNS, CaseFile, Table
+from gridveil.network.formats.matpower import LOAD_COLUMNS, CaseFile, Table
 from gridveil.network.problems import Kind, Problem
 
 UNSUPPORTED_SECTIONS = {

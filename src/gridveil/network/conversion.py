@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.costs import Costs
-from gridveil.network.matpower import CaseFile, Edit, Table, edited_text, parse_matpower
+from gridveil.network.formats.matpower import CaseFile, Edit, Table, edited_text, parse_matpower
 from gridveil.network.network import Buses, Generators, Lines, Loads, Network
 
 DEFAULT_ANGLE_LIMIT = np.pi / 3

@@ -14,7 +14,7 @@ from gridveil.arrays import IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, in_service, saved_text
-from gridveil.network.matpower import CaseFile, read_matpower, write_matpower
+from gridveil.network.formats.matpower import CaseFile, read_matpower, write_matpower
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 

@@ -8,7 +8,7 @@ import numpy as np
 from gridveil.arrays import ArrayRecord, BoolArray, ComplexArray, FloatArray, Index, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.costs import Costs
-from gridveil.network.matpower import CaseFile
+from gridveil.network.formats.matpower import CaseFile
 
 
 @dataclass(frozen=True, eq=False)

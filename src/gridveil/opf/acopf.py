@@ -9,7 +9,6 @@ from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
 from gridveil.network.network import Network
 from gridveil.opf import ipopt
 from gridveil.opf.diagnosis import Diagnosis, diagnose
-from gridveil.opf.nlp import ProgramBuilder
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
     OperatingPoint,
@@ -17,6 +16,7 @@ from gridveil.opf.operating_point import (
     complex_flows,
     violations,
 )
+from gridveil.opf.program import ProgramBuilder
 from gridveil.opf.status import Status, status_of
 
 

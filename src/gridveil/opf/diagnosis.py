@@ -14,7 +14,6 @@ import numpy as np
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
 from gridveil.opf import ipopt
-from gridveil.opf.nlp import ProgramBuilder
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
     OperatingPoint,
@@ -22,6 +21,7 @@ from gridveil.opf.operating_point import (
     mismatch,
     violations,
 )
+from gridveil.opf.program import ProgramBuilder
 
 # Prices of one p.u. of excess. Lines are cheap, so that a generator exceeds its limits only where
 # no line could bring the power: then generation is what is short. Power from nowhere, at a bus, is

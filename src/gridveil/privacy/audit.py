@@ -21,9 +21,9 @@ from scipy.special import betaincinv
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.choose import Calibrations, MechanismName
-from gridveil.privacy.grid import to_grid
-from gridveil.privacy.mechanism import AuditableMechanism
+from gridveil.privacy.mechanisms.base import AuditableMechanism
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
+from gridveil.privacy.sampling.grid import to_grid
 
 CONFIDENCE = 0.99
 POWER = 0.9

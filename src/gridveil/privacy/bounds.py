@@ -11,7 +11,7 @@ from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.files import read_rows
 from gridveil.network.network import Network
-from gridveil.privacy.grid import LARGEST
+from gridveil.privacy.sampling.grid import LARGEST
 
 COLUMNS = ("bus", "p_min", "p_max", "q_min", "q_max")
 

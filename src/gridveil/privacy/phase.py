@@ -12,10 +12,10 @@ from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
-from gridveil.privacy.grid import from_grid, to_grid
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Ledger, Spending, network_id
-from gridveil.privacy.mechanism import Mechanism
+from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.sampling.grid import from_grid, to_grid
 
 
 class Origin(Enum):

@@ -12,10 +12,10 @@ import numpy as np
 from gridveil.arrays import IntArray
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
-from gridveil.privacy.grid import from_grid, to_grid
 from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import owner_of, spending
-from gridveil.privacy.product_laplace import ProductLaplace
+from gridveil.privacy.sampling.grid import from_grid, to_grid
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from gridveil.errors import GridveilError
 from gridveil.fidelity.result import relative_gap, worst_gap
 from gridveil.network.checks import check_case
-from gridveil.network.matpower import parse_matpower
+from gridveil.network.formats.matpower import parse_matpower
 from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
 from gridveil.privacy.guarantee import UNIT, Guarantee
+from gridveil.publication.case_file import PublishedCase, load_rows, read_published
 from gridveil.publication.certificate import Certificate, read_certificate
 from gridveil.publication.costs import read_costs
 from gridveil.publication.folder import CERTIFICATE, LOADS, NETWORK, REPORT, SIGNATURE
-from gridveil.publication.pipeline import LOADS_HEADER, cost_gap, invariants, is_kept
-from gridveil.publication.published import PublishedCase, load_rows, read_published
+from gridveil.publication.make import LOADS_HEADER, cost_gap, invariants, is_kept
 from gridveil.publication.signing import is_signed
 
 _EXACT = 1e-9

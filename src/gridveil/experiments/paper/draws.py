@@ -12,8 +12,8 @@ from gridveil.admm.result import AgentRun
 from gridveil.experiments.paper.exhibit import audited_epsilon
 from gridveil.experiments.run import Row, make_draws
 from gridveil.experiments.study import Study, Task
-from gridveil.fidelity.choices import Method
 from gridveil.fidelity.phase import restore
+from gridveil.fidelity.registry import Method
 from gridveil.fidelity.result import Restored
 from gridveil.network.network import Network
 from gridveil.privacy.phase import NoisyLoads

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from gridveil.experiments.run import Row
 from gridveil.privacy.audit import audit, audit_bounds, audit_pairs
-from gridveil.privacy.choose import Calibrations, MechanismName, make_mechanism
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName, make_mechanism
 
 _TRIALS = 60_000
 

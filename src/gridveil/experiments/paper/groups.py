@@ -7,7 +7,7 @@ import numpy as np
 from gridveil.experiments.paper.exhibit import audited_epsilon
 from gridveil.experiments.run import Row
 from gridveil.experiments.summary import by_setting
-from gridveil.privacy.choose import Calibrations, MechanismName
+from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
 
 _MEANS = (
     "displacement",

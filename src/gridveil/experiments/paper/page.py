@@ -8,7 +8,7 @@ from html import escape
 from gridveil.experiments.paper.definitions import Definition, Kind
 from gridveil.experiments.paper.exhibit import Exhibit
 from gridveil.experiments.run import Row
-from gridveil.report.html import details, html_page, table
+from gridveil.publication.report.html import details, html_page, table
 
 _MOST_ROWS = 200
 

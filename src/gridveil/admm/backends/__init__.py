@@ -1,0 +1,1 @@
+"""Where the agents run: the cores of this machine, or its GPU."""

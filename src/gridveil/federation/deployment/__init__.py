@@ -1,0 +1,1 @@
+"""Members from configuration files, and what they publish."""

@@ -1,0 +1,1 @@
+"""Which party owns what, what each holds, and its agents as arrays."""

@@ -1,0 +1,1 @@
+"""What members say to each other, and what they do about it."""

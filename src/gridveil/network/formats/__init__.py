@@ -1,0 +1,1 @@
+"""Case formats: recognise, read, write; one format to a file."""

@@ -1,0 +1,49 @@
+"""Clamping to public bounds: post-processing, which costs no privacy."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from gridveil.arrays import FloatArray, IntArray
+from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.guarantee import Guarantee
+from gridveil.privacy.mechanisms.base import Mechanism
+
+
+@dataclass(frozen=True)
+class Clamped:
+    """Another mechanism, whose outputs are moved to the nearest point within public bounds.
+
+    Proof. The outputs are a function of the other mechanism's outputs and of public numbers alone.
+    """
+
+    mechanism: Mechanism
+    bounds: PublicBounds
+
+    @property
+    def name(self) -> str:
+        """The other mechanism's name."""
+        return self.mechanism.name
+
+    @property
+    def step(self) -> Fraction:
+        """The grid step in p.u."""
+        return self.mechanism.step
+
+    def release(self, loads: IntArray) -> IntArray:
+        """Return private values of loads on the grid, within the bounds."""
+        lower, upper = self.bounds.on_grid(self.step, len(loads))
+        return np.clip(self.mechanism.release(loads), lower, upper)
+
+    def simulate(self, loads: FloatArray, random: np.random.Generator) -> FloatArray:
+        """Return values for studies, within the bounds: not private."""
+        return np.clip(self.mechanism.simulate(loads, random), self.bounds.lower, self.bounds.upper)
+
+    def guarantee(self) -> Guarantee:
+        """Return what the other mechanism promises: clamping changes nothing about it."""
+        return self.mechanism.guarantee()
+
+    def specification(self) -> dict[str, str]:
+        """Return every parameter."""
+        return {**self.mechanism.specification(), "clamped": "yes", **self.bounds.specification()}

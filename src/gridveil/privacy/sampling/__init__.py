@@ -1,0 +1,1 @@
+"""Exact sampling on a grid, and fast sampling for simulation."""

@@ -1,0 +1,51 @@
+"""The shell of a page, and its tables."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+
+
+def html_page(title: str, body: str) -> bytes:
+    """Return a whole page with its style and script inside."""
+    style, script = (
+        files("gridveil.publication.report").joinpath(name).read_text(encoding="utf-8")
+        for name in ("style.css", "script.js")
+    )
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style}</style></head>"
+        f"<body><main>{body}</main><script>{script}</script></body></html>\n"
+    )
+    return page.encode("utf-8", "replace")
+
+
+def details(summary: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table that opens on demand."""
+    return f"<details><summary>{escape(summary)}</summary>{table(heads, rows)}</details>"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; cells that hold a number stand to the right."""
+    lines = list(rows)
+    numeric = [bool(lines) and all(_is_number(row[i]) for row in lines) for i in range(len(heads))]
+    kind = [' class="number"' if number else "" for number in numeric]
+    head = "".join(f'<th scope="col"{k}>{escape(h)}</th>' for h, k in zip(heads, kind, strict=True))
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td{k}>{escape(cell)}</td>" for cell, k in zip(row, kind, strict=True))
+        + "</tr>"
+        for row in lines
+    )
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "").removesuffix("%"))
+    except ValueError:
+        return False
+    return True

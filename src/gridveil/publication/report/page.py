@@ -1,0 +1,281 @@
+"""The report of a release as one HTML page: for a manager on top, for an engineer below.
+
+Everything on it follows from what is published anyway: the released network, its certificate, and
+the history of the agents, who never saw a raw load.
+"""
+
+from html import escape
+
+import numpy as np
+
+from gridveil.admm.history import History
+from gridveil.arrays import FloatArray
+from gridveil.opf.operating_point import complex_flows
+from gridveil.publication.case_file import PublishedCase
+from gridveil.publication.certificate import Certificate, Fidelity
+from gridveil.publication.report.charts import Curve, bands, bars, curves, network_graph
+from gridveil.publication.report.html import details, html_page, table
+from gridveil.publication.report.positions import positions
+
+_NEGLIGIBLE = 1e-6
+"""Share of all costs below which a generator is not drawn."""
+_DRAWN_GENERATORS = 40
+
+
+def report_page(
+    certificate: Certificate, published: PublishedCase, history: History | None
+) -> bytes:
+    """Return the page; `history` is that of the agents, if they solved the fidelity phase."""
+    body = "".join(
+        [
+            _summary(certificate),
+            _guarantee(certificate),
+            _generators(certificate, published),
+            _network(published),
+            _lines(published),
+            _convergence(history),
+            _checks(certificate),
+        ]
+    )
+    return html_page(f"Private release of {certificate.network}", body)
+
+
+def _summary(certificate: Certificate) -> str:
+    told, kept = certificate.protection, certificate.fidelity
+    alpha = (
+        "any two values within public bounds"
+        if told.alpha_mva is None
+        else f"{told.alpha_mva:g} MVA"
+    )
+    cards = [
+        (f"ε = {told.epsilon:g}", "privacy budget of this release"),
+        (alpha, "difference that is hard to tell"),
+        (f"{told.loads}", "loads, each with its own noise"),
+        (f"{kept.cost_gap_optimal:+.2%}", "optimal cost against the costs O*"),
+        (f"{kept.max_violation:.0e} p.u.", "largest violation of any limit"),
+        (f"ε = {told.cumulative_epsilon:g}", "spent per load, all releases together"),
+    ]
+    items = "".join(f"<li><b>{escape(b)}</b><span>{escape(s)}</span></li>" for b, s in cards)
+    return (
+        '<header><p class="kicker">Private release of a power network</p>'
+        f"<h1>{escape(certificate.network)}</h1>"
+        "<p>The loads of this network are not the true ones. Each was changed at random by its "
+        "owner, so that the true value is hard to tell from a similar one, and then moved just far "
+        "enough that the network works: power flows, no limit is broken, and "
+        f"{_cost_promise(kept)} of the public costs O*.</p>"
+        f'<ul class="cards">{items}</ul></header>'
+    )
+
+
+def _cost_promise(kept: Fidelity) -> str:
+    """Return what the method promises about costs, in words."""
+    if kept.method == "bilevel":
+        return f"running it at its cheapest comes within {kept.beta:.3g}"
+    if kept.band == "total":
+        return f"there is a way to run it that comes within {kept.beta:.3g}"
+    return f"there is a way to run it that comes, for every generator, within {kept.beta:.3g}"
+
+
+def _guarantee(certificate: Certificate) -> str:
+    told = certificate.protection
+    caution = f'<p class="warn">{escape(told.caution)}</p>' if told.caution else ""
+    rows = [
+        ("unit of protection", told.unit),
+        ("mechanism", told.mechanism),
+        ("ε, δ", f"{told.epsilon:g}, {told.delta:g}"),
+        ("distance α", f"{_or_none(told.alpha_pu)} p.u., {_or_none(told.alpha_mva)} MVA"),
+        ("distance counted as", told.metric),
+        ("public grid", f"{told.grid_step_pu:g} p.u."),
+        ("noise scale", f"{_or_none(told.noise_scale_pu)} p.u."),
+        ("entropy", told.entropy),
+        ("cumulative ε per load", f"{told.cumulative_epsilon:g}"),
+        ("drawn at", certificate.drawn_at),
+    ]
+    known = [(invariant.what, invariant.provenance) for invariant in certificate.invariants]
+    uncovered = "".join(f"<li>{escape(text)}</li>" for text in told.not_covered)
+    return (
+        f"<section><h2>What is promised</h2><blockquote>{escape(told.promise)}</blockquote>"
+        f"{caution}<p>This holds against anyone, whatever they know and compute. It does not "
+        "cover:</p>"
+        f"<ul>{uncovered}</ul><p>Public, and where it comes from:</p>"
+        f"{table(('what', 'where it comes from'), known)}"
+        f"{details('All parameters', ('parameter', 'value'), rows)}</section>"
+    )
+
+
+def _generators(certificate: Certificate, published: PublishedCase) -> str:
+    network, base = published.network, published.network.base_mva
+    target = np.array(certificate.costs.dollars_per_hour)
+    cost = network.generators.costs(published.point.p)
+    gaps = np.divide(cost - target, np.abs(target), out=np.zeros_like(cost), where=target != 0)
+    names = [network.generator_name(g) for g in range(len(cost))]
+    short = [f"bus {network.buses.number[bus]}" for bus in network.generators.bus]
+    tips = [
+        f"{name}: {c:,.2f} $/h against O* {t:,.2f} ({gap:+.3%}), {p * base:,.1f} MW"
+        for name, c, t, gap, p in zip(names, cost, target, gaps, published.point.p, strict=True)
+    ]
+    kept, beta = certificate.fidelity, certificate.fidelity.beta
+    costly = np.flatnonzero(np.abs(target) > _NEGLIGIBLE * np.abs(target).sum())
+    order = costly[np.argsort(-np.abs(target[costly]), kind="stable")][:_DRAWN_GENERATORS]
+    chart = bands(
+        "Cost of each generator relative to its public cost, with the allowed band",
+        [short[g] for g in order],
+        gaps[order],
+        beta,
+        [tips[g] for g in order],
+    )
+    rows = [
+        (name, f"{c:,.2f}", f"{t:,.2f}", f"{gap:+.3%}", f"{p * base:,.2f}", f"{q * base:,.2f}")
+        for name, c, t, gap, p, q in zip(
+            names, cost, target, gaps, published.point.p, published.point.q, strict=True
+        )
+    ]
+    cut = f" The {len(order)} dearest of {len(cost)} are drawn." if len(cost) > len(order) else ""
+    heads = ("generator", "cost, $/h", "O*, $/h", "gap", "MW", "MVAr")
+    return (
+        "<section><h2>Do generators cost what they should?</h2><p>The published dispatch costs "
+        f"{kept.cost_dispatch:,.2f} $/h ({kept.cost_gap_dispatch:+.3%} against O*), the optimal "
+        f"one {kept.cost_optimal:,.2f} $/h ({kept.cost_gap_optimal:+.3%}). The shaded band is "
+        f"±{beta:.3g}.{cut}</p>"
+        f"{chart}{details('Generators as a table', heads, rows)}</section>"
+    )
+
+
+def _network(published: PublishedCase) -> str:
+    network, base, point = published.network, published.network.base_mva, published.point
+    loading, flow = _loading(published)
+    p, q = network.bus_load()
+    bus_tips = [
+        f"bus {number}: load {a * base:,.1f} MW, {b * base:,.1f} MVAr; voltage {v:.4f} p.u."
+        for number, a, b, v in zip(network.buses.number, p, q, point.v, strict=True)
+    ]
+    line_tips = [
+        f"{network.line_name(i)}: {flow[i] * base:,.1f} MVA, {_share(loading[i])}"
+        for i in range(len(flow))
+    ]
+    chart = network_graph(
+        "The network as a graph; buses by the size of their released load, lines by loading",
+        positions(network),
+        np.stack([network.lines.from_bus, network.lines.to_bus], axis=1).astype(float),
+        np.nan_to_num(loading),
+        np.hypot(p, q),
+        (bus_tips, line_tips),
+    )
+    bus = network.case.tables["bus"]
+    rows = [
+        (
+            f"{bus.column('bus_i')[row]:.0f}",
+            f"{bus.column('Pd')[row]:,.3f}",
+            f"{bus.column('Qd')[row]:,.3f}",
+        )
+        for row in network.loads.row
+    ]
+    return (
+        "<section><h2>The released loads</h2><p>Larger dots are larger loads; dots without colour "
+        'have none.</p><p class="legend"><span class="key wirekey">below 70 %</span>'
+        '<span class="key orange">above 70 %</span><span class="key red">above 95 % of its rating'
+        f"</span></p>{chart}{details('Loads as a table', ('bus', 'P, MW', 'Q, MVAr'), rows)}"
+        "</section>"
+    )
+
+
+def _lines(published: PublishedCase) -> str:
+    network, base = published.network, published.network.base_mva
+    loading, flow = _loading(published)
+    limited = np.flatnonzero(np.isfinite(loading))
+    order = limited[np.argsort(-loading[limited], kind="stable")]
+    rows = [
+        (
+            network.line_name(i),
+            f"{flow[i] * base:,.2f}",
+            f"{network.lines.rate[i] * base:,.1f}",
+            f"{loading[i]:.1%}",
+        )
+        for i in order
+    ]
+    if not len(order):
+        return (
+            "<section><h2>Line loading</h2><p>No line of this network has a rating.</p></section>"
+        )
+    tips = [f"{name}: {mva} of {rate} MVA, {share}" for name, mva, rate, share in rows]
+    chart = bars("Loading of every line, sorted", "share of rating", loading[order], 1.0, tips)
+    hot = int((loading[order] > 0.95).sum())
+    heads = ("line", "MVA", "rating, MVA", "loading")
+    return (
+        f"<section><h2>Line loading</h2><p>{len(order)} lines have a rating; {hot} carry more than "
+        f"95 % of it, none more than it.</p>{chart}{details('Lines as a table', heads, rows)}"
+        "</section>"
+    )
+
+
+def _convergence(history: History | None) -> str:
+    if history is None or not len(history):
+        return (
+            "<section><h2>How the loads were found</h2><p>A central solver (Ipopt) solved the "
+            "fidelity phase.</p></section>"
+        )
+    residuals = curves(
+        "Primal and dual residual over the iterations",
+        "p.u.",
+        [Curve("primal", history.primal, "blue"), Curve("dual", history.dual, "orange")],
+        logarithmic=True,
+    )
+    others = [
+        curves(title, unit, [Curve(name, values, colour)], logarithmic)
+        for title, unit, name, values, colour, logarithmic in (
+            ("Penalty over the iterations", "ρ", "ρ", history.rho, "purple", True),
+            ("Dispatch cost over the iterations", "$/h", "cost", history.cost, "green", False),
+        )
+        if np.isfinite(values).all()  # parties that run apart tell nobody
+    ]
+    shown = np.unique(np.linspace(0, len(history) - 1, min(len(history), 100)).astype(int))
+    rows = [
+        (
+            str(i + 1),
+            f"{history.primal[i]:.3e}",
+            f"{history.dual[i]:.3e}",
+            _or_dash(history.rho[i], ".4g"),
+            _or_dash(history.cost[i], ",.2f"),
+        )
+        for i in shown
+    ]
+    heads = ("iteration", "primal", "dual", "ρ", "cost, $/h")
+    return (
+        f"<section><h2>How the agents came to agree</h2><p>{len(history):,} iterations of ADMM "
+        f"among loads, generators, lines and buses.</p>{residuals}{''.join(others)}"
+        f"{details('Iterations as a table', heads, rows)}</section>"
+    )
+
+
+def _checks(certificate: Certificate) -> str:
+    broken = [
+        (name.replace("_", " "), f"{value:.2e}")
+        for name, value in certificate.fidelity.violations.model_dump().items()
+    ]
+    versions = sorted(certificate.software.items())
+    return (
+        "<section><h2>Check it yourself</h2><p>Nothing here has to be believed: "
+        "<code>gridveil verify</code> on this folder recomputes every claim, with an AC-OPF of its "
+        f"own.</p>{table(('constraint', 'largest violation, p.u. or radians'), broken)}"
+        f"{details('Software', ('package', 'version'), versions)}</section>"
+    )
+
+
+def _loading(published: PublishedCase) -> tuple[FloatArray, FloatArray]:
+    """Return each line's share of its rating (NaN without one) and its larger |S|, in p.u."""
+    at_from, at_to = complex_flows(published.network, published.point)
+    flow = np.maximum(np.abs(at_from), np.abs(at_to))
+    rate = published.network.lines.rate
+    return np.where(np.isfinite(rate), flow / rate, np.nan), flow
+
+
+def _share(loading: float) -> str:
+    return "no rating" if np.isnan(loading) else f"{loading:.0%} of its rating"
+
+
+def _or_dash(value: float, form: str) -> str:
+    return format(value, form) if np.isfinite(value) else "–"
+
+
+def _or_none(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"

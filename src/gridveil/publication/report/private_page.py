@@ -1,0 +1,58 @@
+"""The owner's own report, with raw loads: for a private folder, never beside a release.
+
+It is the paper's scatter of original, noisy and released loads.
+"""
+
+from html import escape
+
+import numpy as np
+
+from gridveil.network.network import Network
+from gridveil.privacy.phase import NoisyLoads
+from gridveil.publication.report.charts import Curve, scatter
+from gridveil.publication.report.html import details, html_page
+
+WARNING = "contains raw data, do not publish"
+
+
+def private_page(network: Network, noisy: NoisyLoads, released: Network) -> bytes:
+    """Return the page; `network` holds the raw loads, `released` those of the release."""
+    base = network.base_mva
+    raw, drawn, out = (
+        np.stack([loads.p, loads.q], axis=1) * base
+        for loads in (network.loads, noisy, released.loads)
+    )
+    parts = []
+    for column, (name, unit) in enumerate((("P", "MW"), ("Q", "MVAr"))):
+        tips = [
+            f"bus {bus}: {name} raw {a:,.2f}, noisy {b:,.2f}, released {c:,.2f} {unit}"
+            for bus, a, b, c in zip(
+                network.load_buses, raw[:, column], drawn[:, column], out[:, column], strict=True
+            )
+        ]
+        sets = [
+            Curve("noisy", drawn[:, column], "orange"),
+            Curve("released", out[:, column], "blue"),
+        ]
+        chart = scatter(
+            f"Noisy and released {name} of every load over its raw value",
+            (f"raw {name}, {unit}", f"noisy and released, {unit}"),
+            raw[:, column],
+            sets,
+            tips,
+        )
+        parts.append(f"<section><h2>{name} of every load</h2>{chart}</section>")
+    rows = [
+        (str(bus), *(f"{value:,.3f}" for value in (*a, *b, *c)))
+        for bus, a, b, c in zip(network.load_buses, raw, drawn, out, strict=True)
+    ]
+    heads = ("bus", "raw P", "raw Q", "noisy P", "noisy Q", "released P", "released Q")
+    moved = np.linalg.norm(drawn - raw, axis=1), np.linalg.norm(out - raw, axis=1)
+    body = (
+        f'<header><p class="alarm">{escape(WARNING)}</p><h1>{escape(network.name)}</h1>'
+        f"<p>Half of the loads moved by less than {np.median(moved[0]):,.1f} MVA through the "
+        f"noise, and by less than {np.median(moved[1]):,.1f} MVA in all. On the dashed line a "
+        f"value is what it was.</p>"
+        f"{details('All loads as a table, in MW and MVAr', heads, rows)}</header>"
+    )
+    return html_page(f"{WARNING}: {network.name}", body + "".join(parts))

@@ -1,0 +1,89 @@
+"""What a run begins with."""
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
+from gridveil.admm.engine import run_agents
+from gridveil.admm.initial_state import start_states
+from gridveil.admm.layout import ANGLES, VOLTAGES, Layout, build_layout
+from gridveil.admm.policy import Policy
+from gridveil.admm.start import Start
+from gridveil.arrays import FloatArray
+from gridveil.fidelity.agents import agreed
+from gridveil.fidelity.bands import cost_bands
+from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
+from gridveil.network.network import Network
+from gridveil.opf.operating_point import OperatingPoint, complex_flows, violations
+
+
+@dataclass(frozen=True)
+class Problem:
+    network: Network
+    layout: Layout
+    noisy: FloatArray
+
+    def begun(self, start):
+        return start_states(self.layout, [self.noisy], Policy.FAST, start)[0]
+
+
+def problem(name):
+    network = load_case(name)
+    costs = solve_acopf(network).generator_costs
+    noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
+    layout = build_layout(network, cost_bands(network, costs, 0.1))
+    return Problem(network, layout, np.concatenate([noisy.p, noisy.q]))
+
+
+@pytest.fixture(scope="module")
+def large():
+    return problem("case1354_pegase")
+
+
+@pytest.mark.parametrize("start", [Start.FLAT, Start.FLOW])
+def test_copies_of_lines_fit_their_voltages(large, start):
+    network, lines = large.network, large.layout.lines(large.begun(start).x)
+    ends = (network.lines.from_bus, network.lines.to_bus)
+    v, theta = np.ones(len(network.buses)), np.zeros(len(network.buses))
+    for bus, w, angle in zip(ends, lines[VOLTAGES, :], lines[ANGLES, :], strict=True):
+        v[bus], theta[bus] = np.sqrt(w), angle
+    nothing = np.zeros(len(network.generators))
+    flow_from, flow_to = complex_flows(network, OperatingPoint(v, theta, nothing, nothing))
+    assert lines[P_FROM] + 1j * lines[Q_FROM] == pytest.approx(flow_from)
+    assert lines[P_TO] + 1j * lines[Q_TO] == pytest.approx(flow_to)
+
+
+def test_a_power_flow_begins_much_nearer_to_balance(large):
+    lacking = {}
+    for start in (Start.FLAT, Start.FLOW):
+        p, q, point = agreed(large.layout, large.begun(start), len(large.network.loads))
+        lacking[start] = violations(large.network.with_loads(p, q), point).active_balance
+    assert lacking[Start.FLOW] < 0.3 * lacking[Start.FLAT]
+
+
+def test_large_networks_begin_with_a_power_flow_and_small_ones_flat(large):
+    for of, like in ((large, Start.FLOW), (problem("case5_pjm"), Start.FLAT)):
+        pairs = zip(of.begun(Start.AUTO), of.begun(like), strict=True)
+        assert all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_many_draws_begin_as_each_would_alone(large):
+    draws = [large.network.loads.values.T.ravel(), large.noisy]
+    _, second = start_states(large.layout, draws, Policy.FAST, Start.FLOW)
+    alone = large.begun(Start.FLOW)
+    assert all(np.array_equal(a, b) for a, b in zip(second, alone, strict=True))
+
+
+def test_large_networks_agree_sooner_on_the_same_loads(large):
+    flat, flow = (
+        run_agents(large.layout, large.noisy, AgentOptions(start=start), threading.Event())
+        for start in ("flat", "flow")
+    )
+    assert flat.status.solved
+    assert flow.status.solved
+    assert flow.iterations < 0.7 * flat.iterations
+    loads = slice(0, len(large.noisy))
+    assert np.linalg.norm(flow.state.x[loads] - flat.state.x[loads]) < 1e-4

@@ -1,0 +1,74 @@
+"""A federation says, iteration for iteration and to the bit, what one process says."""
+
+import random
+
+import numpy as np
+import pytest
+
+from gridveil.federation.partition.ownership import Partition, partition_into
+from tests.cases import NESTA, needs_nesta
+from tests.federation.here import federated, joined, problem, together
+
+ITERATIONS = 120
+CASES = sorted(path.stem for path in NESTA.glob("*.m")) if NESTA.is_dir() else []
+
+
+def assert_same(case, partition, folder, **options):
+    network, costs, noisy, beta = problem(case)
+    one = together(network, costs, noisy, beta, **options)
+    found, parts, members, told = federated(
+        network, costs, noisy, beta, partition(network), folder, **options
+    )
+    for name, result in found.items():
+        assert not isinstance(result, BaseException), (name, result)
+    values = joined(network, found, parts)
+    point = one.point
+    expected = (one.p, one.q, point.p, point.q, point.v, point.theta)
+    for mine, theirs in zip(values.values(), expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    run = one.agents
+    verdict = found["coordinator"]
+    assert (verdict.stop, verdict.status) == (run.iterations, run.status)
+    history = members["coordinator"].history(verdict.stop)
+    np.testing.assert_array_equal(history[:, 0], run.history.primal)
+    np.testing.assert_array_equal(history[:, 1], run.history.dual)
+    assert told == []
+
+
+@needs_nesta
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("count", [2, 5, 10])
+def test_nesta(case, count, tmp_path):
+    def cut(network):
+        return partition_into(network, min(count, len(network.buses)))
+
+    assert_same(str(NESTA / f"{case}.m"), cut, tmp_path, max_iterations=ITERATIONS)
+
+
+@pytest.mark.parametrize("policy", ["fast", "paper"])
+def test_to_the_end(policy, tmp_path):
+    most = 5000 if policy == "fast" else 333
+    options = {"policy": policy, "max_iterations": most}
+    assert_same("case14_ieee", lambda network: partition_into(network, 4), tmp_path, **options)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_however_components_are_owned(seed, tmp_path):
+    """Loads and generators at others' buses, lines between two others, parties without a bus."""
+    choose = random.Random(seed)
+
+    def scattered(network):
+        names = [f"party-{i}" for i in range(choose.choice([2, 3, 6]))]
+
+        def some(count):
+            return tuple(choose.choice(names) for _ in range(count))
+
+        counts = (network.buses, network.loads, network.generators, network.lines)
+        return Partition(*(some(len(parts)) for parts in counts))
+
+    case = choose.choice(["case14_ieee", "case30_ieee", "case5_pjm", "case39_epri"])
+    assert_same(case, scattered, tmp_path, max_iterations=choose.choice([57, 80, 111]))
+
+
+def test_one_party_is_a_federation_too(tmp_path):
+    assert_same("case5_pjm", lambda n: partition_into(n, 1), tmp_path, max_iterations=50)

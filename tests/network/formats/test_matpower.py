@@ -1,0 +1,138 @@
+"""The reader of the MATPOWER format: what it takes, and that the text survives."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridveil.network.checks import check_case
+from gridveil.network.conversion import build_network, changes
+from gridveil.network.formats.matpower import Edit, edited_text, parse_matpower, read_matpower
+from gridveil.network.problems import CaseError
+from tests.cases import TINY
+
+
+def parse(text):
+    return parse_matpower(text, "tiny.m", "tiny")
+
+
+def test_every_spelling_of_a_matrix_reads_the_same():
+    plain = parse(TINY.text())
+    rows = [[str(value) for value in row] for row in TINY.bus]
+    spellings = [
+        "[" + "; ".join(", ".join(row) for row in rows) + "]",
+        "[\n" + "\n".join(" ".join(row) for row in rows) + "\n]",
+        "[ % a comment; with ] and [ in it\n" + ";\n\n".join("\t".join(row) for row in rows) + "];",
+        "["
+        + ";".join(" ".join(row[:5]) + " ... more\n  " + " ".join(row[5:]) for row in rows)
+        + "]",
+        "[\n" + ";\r\n".join(" ".join(row) for row in rows) + ";\r\n];",
+    ]
+    start = TINY.text().index("mpc.bus = [")
+    end = TINY.text().index("];", start) + 2
+    for spelling in spellings:
+        case = parse(TINY.text()[:start] + "mpc.bus = " + spelling + TINY.text()[end:])
+        assert case.tables["bus"].values.tolist() == plain.tables["bus"].values.tolist()
+
+
+def test_an_edit_hits_its_cell_in_every_spelling():
+    text = TINY.text().replace("\t80.0\t20.0", " 80.0, ... half a row\n   20.0")
+    case = parse(text)
+    edited = edited_text(case, [Edit("bus", 1, "Qd", 33.0), Edit("bus", 1, "Pd", -4.5)])
+    assert edited == text.replace(
+        " 80.0, ... half a row\n   20.0", " -4.5, ... half a row\n   33.0"
+    )
+
+
+def test_names_notes_and_unknown_sections_survive_and_do_not_matter():
+    extra = """
+%% names; with = signs [ and { in a comment
+mpc.bus_name = {
+    'O''Brien % not a comment';
+    "{[";
+    'three';
+};
+%{
+mpc.bus = [ commented out
+%}
+mpc.notes.author = 'x'; mpc.notes.year = 2026;
+mpc.areas = [ 1 1 ];
+"""
+    case = parse(TINY.with_(extra=extra).text())
+    assert case.tables["bus"].values.tolist() == parse(TINY.text()).tables["bus"].values.tolist()
+    assert {"bus_name", "notes.author", "notes.year", "areas"} <= set(case.sections)
+    assert edited_text(case, []) == case.text
+
+
+def test_another_struct_name_and_a_script_without_function_are_read():
+    assert len(parse(TINY.text().replace("mpc", "s")).tables["bus"]) == 3
+    assert len(parse(TINY.text().partition("\n")[2]).tables["bus"]) == 3
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_the_bytes_of_a_file_survive(tmp_path: Path, encoding: str):
+    data = ("%% Zürich, Malmö\r\n" + TINY.text()).encode(encoding)
+    path = tmp_path / "case.m"
+    path.write_bytes(data)
+    case = read_matpower(path)
+    assert edited_text(case, []).encode("utf-8", "surrogateescape") == data
+
+
+def test_errors_carry_file_line_and_field():
+    with pytest.raises(CaseError) as error:
+        parse(TINY.with_cell("gen", 1, 8, "abc").text())
+    assert str(error.value) == "tiny.m:11: gen row 2, column Pmax: 'abc' is not a number"
+    (problem,) = error.value.problems
+    assert (problem.component, problem.row, problem.field) == ("gen", 2, "Pmax")
+    assert (problem.value, problem.line) == ("abc", 11)
+
+
+def test_all_bad_numbers_are_told_at_once():
+    case = TINY.with_cell("gen", 1, 8, "abc").with_cell("branch", 0, 3, "1/3")
+    with pytest.raises(CaseError) as error:
+        parse(case.with_cell("gencost", 0, 5, "1_0").text())
+    assert [p.component for p in error.value.problems] == ["gen", "gencost", "branch"]
+
+
+@pytest.mark.parametrize("column", [2, 3])
+def test_no_message_shows_a_load(column: int):
+    with pytest.raises(CaseError) as error:
+        parse(TINY.with_cell("bus", 1, column, "123.456.7").text())
+    assert "123" not in str(error.value)
+    assert error.value.problems[0].value is None
+    with pytest.raises(CaseError) as error:
+        parse(TINY.text().replace("mpc.bus = [\n", "mpc.bus = [];\n"))
+    assert "80.0" not in str(error.value)
+
+
+characters = st.sampled_from(list("0123456789.;,[]{}%'=()-+eNnaIif \t\n\r\0\x85"))
+
+
+@given(st.integers(0, len(TINY.text())), st.integers(0, 60), st.text(characters, max_size=12))
+@settings(max_examples=1500)
+def test_a_damaged_file_is_read_or_refused_and_nothing_else(at, cut, inserted):
+    text = TINY.text()[:at] + inserted + TINY.text()[at + cut :]
+    try:
+        case = parse(text)
+    except CaseError:
+        return
+    problems = check_case(case)
+    assert all(str(problem) for problem in problems)
+    if not problems:
+        assert changes(build_network(case)) == []
+    assert edited_text(case, []) == text
+
+
+def test_a_table_may_follow_a_scalar_on_its_line():
+    text = TINY.text().replace("mpc.baseMVA = 100.0;\n", "mpc.baseMVA = 100.0; ")
+    case = parse_matpower(text, "tiny.m", "tiny")
+    assert case.tables["bus"].values[1, 2] == 80.0
+    changed = edited_text(case, [Edit("bus", 1, "Pd", 81.5)])
+    assert changed == text.replace("80.0", "81.5", 1)
+
+
+def test_thousands_of_statements_on_a_line():
+    many = " ".join(f"mpc.a{i} = 1;" for i in range(5000))
+    text = TINY.text().replace("mpc.baseMVA = 100.0;", f"mpc.baseMVA = 100.0; {many}")
+    assert len(parse_matpower(text, "tiny.m", "tiny").tables["bus"]) == 3
