@@ -4,7 +4,8 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band, cost_bands
+from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.central import Attempt, nearest_loads
-from gridveil.fidelity.result import Found
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.status import Status
@@ -29,53 +30,70 @@ _SLACK = 10.0
 """How many times the tolerance violations may be, per unit of a bus's admittance."""
 
 
-def solve_admm(
-    network: Network,
-    noisy: FloatArray,
-    costs: FloatArray,
-    beta: float,
-    options: AgentOptions,
-) -> Found:
-    """Solve P_RBL for noisy loads of shape (loads, 2); Ctrl-C ends it with what was reached."""
-    bands = cost_bands(network, costs, beta)
-    layout = build_layout(network, bands)
-    with stop_on_interrupt() as stop:
-        run = run_agents(layout, noisy.T.ravel(), options, stop)
-    return _found(network, noisy, bands, layout, run, options)
+@dataclass(frozen=True)
+class Agents(FidelityMethod):
+    """P_RBL among agents, by ADMM; Ctrl-C ends it with what was reached."""
 
+    name: ClassVar[str] = "admm"
+    options: AgentOptions = field(default_factory=AgentOptions)
 
-def solve_admm_many(
-    network: Network,
-    draws: Sequence[FloatArray],
-    costs: FloatArray,
-    beta: float,
-    options: AgentOptions,
-    threads: int | None,
-    progress: Callable[[int], None] | None,
-) -> list[Found]:
-    """Solve P_RBL for many draws at once: on a GPU side by side, on a CPU one to a thread.
+    @classmethod
+    def with_options(cls, agents: AgentOptions | None) -> "Agents":
+        """Make it with options of the agents."""
+        return cls(agents or AgentOptions())
 
-    `progress` gets how many are done.
-    """
-    if threads is not None and threads < 1:
-        raise GridveilError(f"threads: {threads} must be 1 or more")
-    if options.checkpoint is not None:
-        raise GridveilError("a checkpoint holds one run; restore the draws one by one to use it")
-    bands = cost_bands(network, costs, beta)
-    layout = build_layout(network, bands)
+    def for_release(self) -> "Agents":
+        """Return it with a central last step, if that was left open."""
+        if self.options.polish is not None:
+            return self
+        return Agents(replace(self.options, polish=True))
 
-    vectors = [draw.T.ravel() for draw in draws]
-    with stop_on_interrupt() as stop:
-        if not draws:
-            runs = []
-        elif chosen_device(options.device, len(draws) * len(layout.rate)) is Device.CUDA:
-            runs = run_together(layout, vectors, options, stop, progress)
-        else:
-            runs = _on_threads(layout, vectors, options, threads, stop, progress)
-    return [
-        _found(network, draw, bands, layout, run, options)
-        for draw, run in zip(draws, runs, strict=True)
-    ]
+    def check(self, band: BandKind) -> None:
+        """Refuse a band on the total cost, and a GPU that is not there."""
+        if band is not BandKind.GENERATOR:
+            raise GridveilError(
+                "a band on the total cost couples all generators, which agents on their own cannot "
+                "keep; use the bands per generator, or another method"
+            )
+        chosen_device(self.options.device, 0)
+
+    def solve(self, problem: FidelityProblem) -> Found:
+        """Return the loads that the agents agree on."""
+        bands = cost_bands(problem.network, problem.costs, problem.beta)
+        layout = build_layout(problem.network, bands)
+        with stop_on_interrupt() as stop:
+            run = run_agents(layout, problem.noisy.T.ravel(), self.options, stop)
+        return _found(problem.network, problem.noisy, bands, layout, run, self.options)
+
+    def solve_many(
+        self,
+        problems: Sequence[FidelityProblem],
+        threads: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Found]:
+        """Solve problems that differ in noise: on a GPU side by side, on a CPU one to a thread."""
+        options = self.options
+        if threads is not None and threads < 1:
+            raise GridveilError(f"threads: {threads} must be 1 or more")
+        if options.checkpoint is not None:
+            raise GridveilError(
+                "a checkpoint holds one run; restore the draws one by one to use it"
+            )
+        if not problems:
+            return []
+        first = problems[0]
+        bands = cost_bands(first.network, first.costs, first.beta)
+        layout = build_layout(first.network, bands)
+        draws = [problem.noisy.T.ravel() for problem in problems]
+        with stop_on_interrupt() as stop:
+            if chosen_device(options.device, len(draws) * len(layout.rate)) is Device.CUDA:
+                runs = run_together(layout, draws, options, stop, progress)
+            else:
+                runs = _on_threads(layout, draws, options, threads, stop, progress)
+        return [
+            _found(first.network, problem.noisy, bands, layout, run, options)
+            for problem, run in zip(problems, runs, strict=True)
+        ]
 
 
 def _on_threads(
@@ -131,7 +149,7 @@ def _found(
 ) -> Found:
     """Return what the agents came to, polished if wanted: P_RBL once more, started from there."""
     p, q, point = agreed(layout, run.state, len(network.loads))
-    status = _believed(network.with_loads(p, q), point, run.status, options.tolerance)
+    status = _accepted(network.with_loads(p, q), point, run.status, options.tolerance)
     if not options.polish or run.status in (Status.STOPPED, Status.FAILED):
         return Found(status, p, q, point, bands, 0, run.iterations, agents=run)
     reached = Attempt(run.status, p, q, point, run.iterations)
@@ -139,8 +157,8 @@ def _found(
     return Found(best.status, best.p, best.q, best.point, bands, solves, run.iterations, agents=run)
 
 
-def _believed(network: Network, point: OperatingPoint, status: Status, tolerance: float) -> Status:
-    """Believe that agents converged only if limits are kept as well as their tolerance explains.
+def _accepted(network: Network, point: OperatingPoint, status: Status, tolerance: float) -> Status:
+    """Accept convergence only if the violations are within what the tolerance implies.
 
     Voltages that are off by the tolerance put a bus's balance off by Σ|y| times as much.
     """

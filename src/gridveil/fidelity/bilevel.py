@@ -27,10 +27,14 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.bands import Band
+from gridveil.fidelity.base import (
+    BandKind,
+    CostGaps,
+    FidelityMethod,
+    FidelityProblem,
+    Found,
+)
 from gridveil.fidelity.central import Attempt, Cut, bands_of, nearest_loads
-from gridveil.fidelity.registry import BandKind
-from gridveil.fidelity.result import Found
-from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status
 
@@ -60,11 +64,7 @@ class _Candidate:
 class _Search:
     """The problem, and what has been spent on it."""
 
-    network: Network
-    noisy: FloatArray
-    costs: FloatArray
-    beta: float
-    band: BandKind
+    problem: FidelityProblem
     raised: float = 0.0
     solves: int = 0
     iterations: int = 0
@@ -75,20 +75,22 @@ class _Search:
 
     @property
     def most(self) -> float:
-        return self._total + self.beta * abs(self._total)
+        return self._total + self.problem.beta * abs(self._total)
 
     @property
     def _total(self) -> float:
-        return float(self.costs.sum())
+        return float(self.problem.costs.sum())
 
     @property
     def _inner(self) -> float:
-        return self.beta * (1 - _MARGIN)
+        return self.problem.beta * (1 - _MARGIN)
 
     @cached_property
     def bands(self) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
         """The bands of the generators and of the total, as far as they have been raised."""
-        return bands_of(self.network, self.costs, self._inner, self.band, self.raised)
+        return bands_of(
+            self.problem.network, self.problem.costs, self._inner, self.problem.band, self.raised
+        )
 
     def raise_bands(self, cost: float) -> None:
         """Raise the lower ends of the bands by what an optimal cost lacks, up to O* itself."""
@@ -99,7 +101,9 @@ class _Search:
     def nearest(
         self, target: FloatArray, cuts: Sequence[Cut] = (), start: Attempt | None = None
     ) -> Attempt:
-        attempt, solves, iterations = nearest_loads(self.network, target, *self.bands, cuts, start)
+        attempt, solves, iterations = nearest_loads(
+            self.problem.network, target, *self.bands, cuts, start
+        )
         self.solves, self.iterations = self.solves + solves, self.iterations + iterations
         return attempt
 
@@ -107,22 +111,22 @@ class _Search:
         """Return the loads with their optimal cost, if both could be found."""
         if not attempt.status.solved:
             return None
-        opf = solve_acopf(self.network.with_loads(attempt.p, attempt.q))
+        opf = solve_acopf(self.problem.network.with_loads(attempt.p, attempt.q))
         self.solves, self.iterations = self.solves + 1, self.iterations + opf.iterations
         return _Candidate(attempt, opf) if opf.status.solved else None
 
     def keeps(self, candidate: _Candidate) -> bool:
         return self.least <= candidate.opf.cost <= self.most
 
-    def moved(self, attempt: Attempt) -> float:
-        return float(np.linalg.norm(attempt.loads - self.noisy))
+    def displacement(self, attempt: Attempt) -> float:
+        return float(np.linalg.norm(attempt.loads - self.problem.noisy))
 
     def cut(self, candidate: _Candidate, overshoot: float = 0.0) -> Cut:
         """Return the half-space where prices promise the least cost, or somewhat more."""
         opf, attempt = candidate.opf, candidate.attempt
         wanted = self.least + overshoot * (self.least - opf.cost)
         active, reactive = (
-            price[self.network.loads.bus] * self.network.base_mva
+            price[self.problem.network.loads.bus] * self.problem.network.base_mva
             for price in (opf.active_price, opf.reactive_price)
         )
         at = float(active @ attempt.p + reactive @ attempt.q)
@@ -142,7 +146,7 @@ class _Search:
                 cost = candidate.opf.cost
                 cuts = [c for c in cuts if self.least + c.excess(attempt.p, attempt.q) >= cost]
                 cuts.append(self.cut(candidate))
-                attempt = self.nearest(self.noisy, cuts, attempt)
+                attempt = self.nearest(self.problem.noisy, cuts, attempt)
                 continue
             if tried == _PATIENCE:
                 candidate = dearest
@@ -153,46 +157,61 @@ class _Search:
 
     def improved(self, best: _Candidate, enough: float) -> _Candidate:
         """Renew the cut at the best loads, and step back halfway where it promised too much."""
-        target = self.noisy
+        target = self.problem.noisy
         for _ in range(_IMPROVEMENTS):
-            before = self.moved(best.attempt)
+            before = self.displacement(best.attempt)
             if before <= enough:
                 break
             attempt = self.nearest(target, [self.cut(best)], best.attempt)
             candidate = self.priced(attempt)
             if candidate is None:
                 break
-            if self.keeps(candidate) and self.moved(attempt) < before:
-                best, target = candidate, self.noisy
-                if self.moved(attempt) > (1 - _WORTHWHILE) * before:
+            if self.keeps(candidate) and self.displacement(attempt) < before:
+                best, target = candidate, self.problem.noisy
+                if self.displacement(attempt) > (1 - _WORTHWHILE) * before:
                     break
             else:
                 target = (best.attempt.loads + attempt.loads) / 2
         return best
 
 
-def solve_bilevel(
-    network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: BandKind
-) -> Found:
-    """Solve P_BL for noisy loads of shape (loads, 2)."""
-    search = _Search(network, noisy, costs, beta, band)
-    bands, _ = search.bands
-    relaxed = search.nearest(noisy)
-    first = search.first(relaxed)
-    if first is None or not search.keeps(first):
-        status = Status.ITERATION_LIMIT if relaxed.status.solved else relaxed.status
-        p, q, point = relaxed.p, relaxed.q, relaxed.point
-        return Found(status, p, q, point, bands, search.solves, search.iterations)
-    distance = search.moved(relaxed)
-    best = search.improved(first, distance * (1 + _WORTHWHILE))
-    return Found(
-        status=best.attempt.status,
-        p=best.attempt.p,
-        q=best.attempt.q,
-        point=best.attempt.point,
-        bands=bands,
-        solves=search.solves,
-        iterations=search.iterations,
-        opf=best.opf,
-        extra_displacement=search.moved(best.attempt) - distance,
-    )
+class Bilevel(FidelityMethod):
+    """P_BL: also the optimal cost of the restored network lies within β of O*."""
+
+    name = "bilevel"
+
+    def solve(self, problem: FidelityProblem) -> Found:
+        """Return the closest loads, or those of P_RBL with a status that says they do not do."""
+        search = _Search(problem)
+        bands, _ = search.bands
+        relaxed = search.nearest(problem.noisy)
+        first = search.first(relaxed)
+        if first is None or not search.keeps(first):
+            status = Status.ITERATION_LIMIT if relaxed.status.solved else relaxed.status
+            p, q, point = relaxed.p, relaxed.q, relaxed.point
+            return Found(status, p, q, point, bands, search.solves, search.iterations)
+        distance = search.displacement(relaxed)
+        best = search.improved(first, distance * (1 + _WORTHWHILE))
+        return Found(
+            status=best.attempt.status,
+            p=best.attempt.p,
+            q=best.attempt.q,
+            point=best.attempt.point,
+            bands=bands,
+            solves=search.solves,
+            iterations=search.iterations,
+            opf=best.opf,
+            extra_displacement=search.displacement(best.attempt) - distance,
+        )
+
+    @classmethod
+    def kept_gap(cls, gaps: CostGaps, band: BandKind) -> float:
+        """Return the gap of the optimal cost."""
+        del band
+        return abs(gaps.optimal)
+
+    @classmethod
+    def promise(cls, beta: float, band: BandKind) -> str:
+        """Say what it promises about costs."""
+        del band
+        return f"running it at its cheapest comes within {beta:.3g}"

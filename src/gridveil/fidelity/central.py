@@ -14,8 +14,7 @@ import numpy as np
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band, cost_bands, limit_bands
-from gridveil.fidelity.registry import BandKind
-from gridveil.fidelity.result import Found
+from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.network.network import Network
 from gridveil.opf import ipopt
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
@@ -74,13 +73,17 @@ def bands_of(
     return limit_bands(gens), (total - (beta - raised) * abs(total), total + beta * abs(total))
 
 
-def solve_central(
-    network: Network, noisy: FloatArray, costs: FloatArray, beta: float, band: BandKind
-) -> Found:
-    """Solve P_RBL for noisy loads of shape (loads, 2)."""
-    bands, total = bands_of(network, costs, beta, band)
-    attempt, solves, iterations = nearest_loads(network, noisy, bands, total)
-    return Found(attempt.status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
+class Central(FidelityMethod):
+    """P_RBL by Ipopt: some dispatch within the bands serves the restored loads."""
+
+    name = "central"
+
+    def solve(self, problem: FidelityProblem) -> Found:
+        """Return the closest loads."""
+        network, noisy = problem.network, problem.noisy
+        bands, total = bands_of(network, problem.costs, problem.beta, problem.band)
+        attempt, solves, iterations = nearest_loads(network, noisy, bands, total)
+        return Found(attempt.status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
 
 
 def nearest_loads(
@@ -136,8 +139,8 @@ def _solve(
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
     solution = ipopt.minimise(program, x)
     p, q, point = solution.x[p_load], solution.x[q_load], builder.point(solution.x)
-    broken = violations(network.with_loads(p, q), point).largest
-    status = status_of(solution.code, broken, FEASIBILITY_TOLERANCE)
+    largest = violations(network.with_loads(p, q), point).largest
+    status = status_of(solution.code, largest, FEASIBILITY_TOLERANCE)
     return Attempt(status, p, q, point, solution.iterations)
 
 

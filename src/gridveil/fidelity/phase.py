@@ -4,15 +4,16 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gridveil.admm.device import chosen_device
 from gridveil.admm.options import AgentOptions
 from gridveil.arrays import FloatArray
+from gridveil.defaults import BAND, BETA, METHOD
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bilevel import solve_bilevel
-from gridveil.fidelity.central import bands_of, solve_central
-from gridveil.fidelity.registry import BandKind, Method, chosen
-from gridveil.fidelity.result import Restored, judged
+from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
+from gridveil.fidelity.central import bands_of
+from gridveil.fidelity.registry import band_kind, make_method
+from gridveil.fidelity.result import Restored, evaluate
 from gridveil.network.network import Network
 from gridveil.privacy.phase import NoisyLoads
 
@@ -20,96 +21,122 @@ from gridveil.privacy.phase import NoisyLoads
 def restore(
     network: Network,
     noisy: NoisyLoads,
-    costs: FloatArray,
-    beta: float,
-    method: Method | str = Method.CENTRAL,
-    band: BandKind | str = BandKind.GENERATOR,
+    costs: ArrayLike,
+    beta: float = float(BETA),
+    method: FidelityMethod | str = METHOD,
+    band: BandKind | str = BAND,
     agents: AgentOptions | None = None,
 ) -> Restored:
     """Return the loads closest to the noisy ones with which the network works.
 
-    `costs` are the public costs O*_g in $/h, `beta` how far the costs may be off them, relatively:
-    of every generator (`band="generator"`, the paper's Model 3), or in total. "central" solves the
-    paper's P_RBL: some dispatch within the bands serves the loads. "bilevel" solves P_BL: also the
-    optimal dispatch of the restored network costs what it should, in total. "admm" solves P_RBL
-    among agents, as `agents` says; Ctrl-C ends it with what was reached.
+    Args:
+        network: The network; the values of its loads are not used, only where they are.
+        noisy: The noisy loads S̃.
+        costs: The public costs O*_g of the generators, in $/h.
+        beta: How far costs may be off them, relatively.
+        method: "central" solves the paper's P_RBL: some dispatch within the bands serves the
+            loads. "bilevel" solves P_BL: also the optimal dispatch of the restored network costs
+            what it should, in total. "admm" solves P_RBL among agents; Ctrl-C ends it with what
+            was reached. Or a method of your own.
+        band: Whose cost stays within beta: of every "generator" (the paper's Model 3), or "total".
+        agents: How agents run, for the method "admm".
 
-    Of `network`, the values of the loads are not used, only where they are.
+    Example:
+        >>> from gridveil import PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+        >>> network = load_case("case5_pjm")
+        >>> noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), seed=1)
+        >>> restored = restore(network, noisy, solve_acopf(network).generator_costs, beta=0.05)
+        >>> restored.status.solved, restored.max_violation < 1e-6
+        (True, True)
     """
-    method, band = chosen(Method, method, "method"), chosen(BandKind, band, "band")
-    costs = check_settings(network, costs, beta, method, band, agents)
-    loads = _loads(network, noisy)
-    started = time.perf_counter()
-    if method is Method.ADMM:
-        # Numba takes a while to import: only who needs it waits.
-        from gridveil.fidelity.agents import solve_admm
-
-        found = solve_admm(network, loads, costs, beta, agents or AgentOptions())
-    elif method is Method.BILEVEL:
-        found = solve_bilevel(network, loads, costs, beta, band)
-    else:
-        found = solve_central(network, loads, costs, beta, band)
-    return judged(network, loads, costs, method, found, time.perf_counter() - started)
+    chosen = make_method(method, agents)
+    (problem,) = fidelity_problems(network, [noisy], costs, beta, chosen, band)
+    return solve(chosen, problem)
 
 
 def restore_many(
     network: Network,
     draws: Sequence[NoisyLoads],
-    costs: FloatArray,
-    beta: float,
+    costs: ArrayLike,
+    beta: float = float(BETA),
+    method: FidelityMethod | str = METHOD,
+    band: BandKind | str = BAND,
     agents: AgentOptions | None = None,
+    *,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Restored]:
-    """Restore many draws of one network among agents, as many at once as there are threads.
+    """Restore many draws of one network.
 
-    `progress` gets how many draws are done; `threads` is one per core unless said otherwise. On a
-    GPU all draws that fit run at once, whatever `threads` says.
+    Agents run as many draws at once as there are threads, or on a GPU as many as fit.
+
+    Args:
+        network: As for `restore`, and so are `costs`, `beta`, `method`, `band` and `agents`.
+        draws: The noisy loads of every draw.
+        costs: See `restore`.
+        beta: See `restore`.
+        method: See `restore`.
+        band: See `restore`.
+        agents: See `restore`.
+        threads: Draws at once on a CPU; one per core if None.
+        progress: Called with how many draws are done.
     """
-    from gridveil.fidelity.agents import solve_admm_many
-
-    costs = check_settings(network, costs, beta, Method.ADMM, BandKind.GENERATOR, agents)
-    loads = [_loads(network, noisy) for noisy in draws]
-    options = agents or AgentOptions()
-    found = solve_admm_many(network, loads, costs, beta, options, threads, progress)
+    chosen = make_method(method, agents)
+    problems = fidelity_problems(network, draws, costs, beta, chosen, band)
+    started = time.perf_counter()
+    found = chosen.solve_many(problems, threads, progress)
+    seconds = (time.perf_counter() - started) / max(len(found), 1)
     return [
-        judged(network, draw, costs, Method.ADMM, one, one.agents.seconds if one.agents else 0.0)
-        for draw, one in zip(loads, found, strict=True)
+        evaluate(problem, chosen.name, one, seconds if one.agents is None else one.agents.seconds)
+        for problem, one in zip(problems, found, strict=True)
     ]
 
 
-def check_choices(beta: float, method: Method, band: BandKind, agents: AgentOptions | None) -> None:
+def solve(method: FidelityMethod, problem: FidelityProblem) -> Restored:
+    """Solve a problem that was checked, and recompute every figure of what was found."""
+    started = time.perf_counter()
+    found = method.solve(problem)
+    return evaluate(problem, method.name, found, time.perf_counter() - started)
+
+
+def fidelity_problems(
+    network: Network,
+    draws: Sequence[NoisyLoads],
+    costs: ArrayLike,
+    beta: float,
+    method: FidelityMethod,
+    band: BandKind | str,
+) -> list[FidelityProblem]:
+    """Return the problem of every draw, or refuse what cannot be solved."""
+    kind = check_choices(method, beta, band)
+    values = check_costs(network, costs, beta, kind)
+    return [
+        FidelityProblem(network, _loads(network, noisy), values, float(beta), kind)
+        for noisy in draws
+    ]
+
+
+def check_choices(method: FidelityMethod, beta: float, band: BandKind | str) -> BandKind:
     """Refuse what does not fit together, whatever the network and its costs."""
-    if agents is not None and method is not Method.ADMM:
-        raise GridveilError(f"agents: options of the agents mean nothing to method {method!r}")
-    if method is Method.ADMM and band is not BandKind.GENERATOR:
-        raise GridveilError(
-            "a band on the total cost couples all generators, which agents on their own cannot "
-            "keep; use the bands per generator, or another method"
-        )
-    if agents is not None:
-        chosen_device(agents.device, 0)  # a GPU that is not there
+    kind = band_kind(band)
+    method.check(kind)
     if not 0 <= beta < np.inf:
         raise GridveilError(f"beta: {beta} must be 0 or more; 0.01 keeps costs within 1 %")
+    return kind
 
 
-def check_settings(
-    network: Network,
-    costs: FloatArray,
-    beta: float,
-    method: Method,
-    band: BandKind,
-    agents: AgentOptions | None,
-) -> FloatArray:
-    """Refuse what `restore` could not work with, before any noise is drawn; return the costs."""
-    check_choices(beta, method, band, agents)
-    costs = np.asarray(costs, dtype=float)
-    if costs.shape != network.generators.p_min.shape or not np.isfinite(costs).all():
+def check_costs(network: Network, costs: ArrayLike, beta: float, band: BandKind) -> FloatArray:
+    """Return costs as an array, or refuse those that no dispatch can keep."""
+    try:
+        values = np.asarray(costs, dtype=float)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.shape != network.generators.p_min.shape or not np.isfinite(values).all():
         raise GridveilError(
             f"costs: one finite number for each of the {len(network.generators)} generators needed"
         )
-    bands_of(network, costs, beta, band)
-    return costs
+    bands_of(network, values, beta, band)
+    return values
 
 
 def _loads(network: Network, noisy: NoisyLoads) -> FloatArray:

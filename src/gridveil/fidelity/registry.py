@@ -1,32 +1,44 @@
-"""What can be chosen about the fidelity phase, by name."""
+"""The methods by name: a line for each of ours; other packages add theirs by entry points."""
 
-from enum import StrEnum
-from typing import TypeVar
-
+from gridveil.admm.options import AgentOptions
 from gridveil.errors import GridveilError
+from gridveil.fidelity.base import BandKind, FidelityMethod
+from gridveil.registry import Registry
+
+METHODS: Registry[FidelityMethod] = Registry(
+    "method",
+    "gridveil.methods",
+    FidelityMethod,  # type: ignore[type-abstract]
+    {
+        "central": "gridveil.fidelity.central:Central",
+        "bilevel": "gridveil.fidelity.bilevel:Bilevel",
+        "admm": "gridveil.fidelity.agents:Agents",
+    },
+)
 
 
-class Method(StrEnum):
-    """How the fidelity phase is solved."""
+def make_method(method: FidelityMethod | str, agents: AgentOptions | None = None) -> FidelityMethod:
+    """Return a method given by name or as an object.
 
-    CENTRAL = "central"
-    BILEVEL = "bilevel"
-    ADMM = "admm"
+    Args:
+        method: One of `METHODS.names`, or a method.
+        agents: Options of the agents, for a method by name that has agents.
+    """
+    if isinstance(method, str):
+        return METHODS.get(method).with_options(agents)
+    if not isinstance(method, FidelityMethod):
+        raise GridveilError(
+            "method: a name or an object of a subclass of gridveil.FidelityMethod expected, not "
+            f"{type(method).__name__}"
+        )
+    if agents is not None:
+        raise GridveilError("agents: a method given as an object has its options already")
+    return method
 
 
-class BandKind(StrEnum):
-    """Whose costs stay within β."""
-
-    GENERATOR = "generator"
-    TOTAL = "total"
-
-
-Choice = TypeVar("Choice", bound=StrEnum)
-
-
-def chosen(kind: type[Choice], name: str, what: str) -> Choice:
-    """Return the choice of that name, or say which there are."""
+def band_kind(band: BandKind | str) -> BandKind:
+    """Return a kind of band by name, or say which there are."""
     try:
-        return kind(name)
+        return BandKind(band)
     except ValueError:
-        raise GridveilError(f"{what}: {name!r} is none of {', '.join(kind)}") from None
+        raise GridveilError(f"band: {band!r} is none of {', '.join(BandKind)}") from None

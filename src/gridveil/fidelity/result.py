@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from gridveil.admm.result import AgentRun
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.fidelity.bands import Band
-from gridveil.fidelity.registry import Method
+from gridveil.fidelity.base import FidelityProblem, Found
+from gridveil.frames import frame, html_table
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import OperatingPoint, Violations, violations
@@ -18,13 +20,13 @@ _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator's relative gap says nothing."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Restored(ArrayRecord):
     """The loads Ŝ, the dispatch that serves them, and how good they are. Powers in p.u."""
 
     network: Network = field(repr=False)
     """The network with the restored loads."""
-    method: Method
+    method: str
     status: Status
     point: OperatingPoint
     displacement: float
@@ -63,7 +65,7 @@ class Restored(ArrayRecord):
         return relative_gap(float(self.generator_costs.sum()), float(self.costs.sum()))
 
     @property
-    def cost_gap_opf(self) -> float:
+    def cost_gap_optimal(self) -> float:
         """Relative difference between the optimal cost of the restored network and O*."""
         return relative_gap(self.opf.cost, float(self.costs.sum()))
 
@@ -73,7 +75,7 @@ class Restored(ArrayRecord):
         return worst_gap(self.generator_costs, self.costs)
 
     @property
-    def worst_generator_gap_opf(self) -> float:
+    def worst_generator_gap_optimal(self) -> float:
         """Largest relative difference of a generator's cost in the optimal dispatch."""
         return worst_gap(self.opf.generator_costs, self.costs)
 
@@ -91,45 +93,80 @@ class Restored(ArrayRecord):
         """The largest violation of any constraint, in p.u. or radians."""
         return self.violations.largest
 
+    def figures(self, solve_opf: bool = True) -> dict[str, Any]:
+        """Return its figures under the names they have everywhere; gaps are relative to O*.
 
-@dataclass(frozen=True)
-class Found:
-    """What a method hands back to be judged."""
+        Args:
+            solve_opf: Whether to solve an AC-OPF of the restored network for the gaps of the
+                optimal cost, if none was solved yet. Without one they are None.
+        """
+        opf = self.opf if solve_opf else self.checked
+        is_solved = opf is not None and opf.status.solved
+        run = self.agents
+        return {
+            "method": self.method,
+            "status": self.status.name.lower(),
+            "solved": self.status.solved,
+            "cost": float(self.costs.sum()),
+            "displacement": self.displacement,
+            "extra_displacement": self.extra_displacement,
+            "max_violation": self.max_violation,
+            "cost_gap_dispatch": self.cost_gap_dispatch,
+            "worst_generator_gap": self.worst_generator_gap,
+            "cost_gap_optimal": self.cost_gap_optimal if is_solved else None,
+            "worst_generator_gap_optimal": self.worst_generator_gap_optimal if is_solved else None,
+            "solves": self.solves,
+            "seconds": self.seconds,
+            "device": None if run is None else run.device.value,
+            "iterations": None if run is None else run.iterations,
+            "primal": None if run is None else run.primal,
+            "dual": None if run is None else run.dual,
+        }
 
-    status: Status
-    p: FloatArray
-    q: FloatArray
-    point: OperatingPoint
-    bands: tuple[Band, ...]
-    solves: int
-    iterations: int
-    opf: OPFResult | None = None
-    extra_displacement: float = 0.0
-    agents: AgentRun | None = None
+    def comparison(self, central: "Restored | None") -> dict[str, float | None]:
+        """Return how far the loads are from those the central solver finds, in p.u."""
+        compared = central is not None and central.status.solved
+        return {
+            "central_displacement": central.displacement if central and compared else None,
+            "distance_to_central": self.distance_to(central) if central and compared else None,
+        }
+
+    def to_frame(self) -> Any:
+        """Return the restored loads as a pandas DataFrame, in MW and MVAr."""
+        base = self.network.base_mva
+        p, q = self.network.loads.values.T * base
+        return frame({"bus": self.network.load_buses, "p_mw": p, "q_mvar": q})
+
+    def __repr__(self) -> str:
+        return (
+            f"Restored({self.network.name!r} by {self.method}: {self.status.value}; loads moved by "
+            f"{self.displacement:.4g} p.u., largest violation {self.max_violation:.1e})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name.replace("_", " "), value)
+            for name, value in self.figures(solve_opf=False).items()
+            if value is not None
+        ]
+        return html_table(repr(self), ("figure", "value"), rows)
 
 
-def judged(
-    network: Network,
-    noisy: FloatArray,
-    costs: FloatArray,
-    method: Method,
-    found: Found,
-    seconds: float,
-) -> Restored:
+def evaluate(problem: FidelityProblem, method: str, found: Found, seconds: float) -> Restored:
     """Recompute every figure of what a method found."""
-    restored = network.with_loads(found.p, found.q)
-    moved = np.concatenate([found.p, found.q]) - noisy.T.ravel()
+    restored = problem.network.with_loads(found.p, found.q)
+    displacement = np.concatenate([found.p, found.q]) - problem.noisy.T.ravel()
     slack = [band.slack(float(p)) for band, p in zip(found.bands, found.point.p, strict=True)]
     return Restored(
         network=restored,
         method=method,
         status=found.status,
         point=found.point,
-        displacement=float(np.linalg.norm(moved)),
+        displacement=float(np.linalg.norm(displacement)),
         violations=violations(restored, found.point),
         bands=found.bands,
         band_slack=np.array(slack),
-        costs=costs,
+        costs=problem.costs,
         checked=found.opf,
         solves=found.solves,
         iterations=found.iterations,

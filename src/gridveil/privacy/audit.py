@@ -12,17 +12,19 @@ smallest bound counts. A false alarm then comes once in a million audits.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from scipy.special import betaincinv
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.defaults import ALPHA, AUDIT_TRIALS, CALIBRATION, EPSILON, MECHANISM
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.mechanisms.base import AuditableMechanism
-from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
+from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.mechanisms.base import Mechanism, Pair, check_mechanism
+from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.sampling.grid import to_grid
 
 CONFIDENCE = 0.99
@@ -33,11 +35,11 @@ REPLAYS = 2
 LEAST_TRIALS, MOST_TRIALS = 1000, 100_000_000
 _PILOT_SHARE = 0.15
 _CLOSENESS_SHARE = 0.1
-"""The share of the doubt that goes to the second player."""
+"""Share of the error probability (1 − confidence) given to the second player."""
 _KEPT_SHARES = np.geomspace(0.003, 1.0, 40)
 
 
-class Verdict(Enum):
+class AuditVerdict(Enum):
     """What an audit found; the value is how to say it."""
 
     BROKEN = "BROKEN: the mechanism gives away more than it claims"
@@ -47,7 +49,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class PairResult:
-    """The game for one pair of loads, in p.u."""
+    """The game for one pair of loads, in p.u.: right guesses, all guesses, and the bound."""
 
     one: tuple[float, float]
     other: tuple[float, float]
@@ -67,34 +69,17 @@ class AuditResult:
     trials: int
     """Releases per pair."""
     pairs: tuple[PairResult, ...]
+    caution: str = ""
+    """What a user of the mechanism must know, if anything."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AuditVerdict:
         """What that means."""
         if self.epsilon_lower_bound > self.epsilon_claimed:
-            return Verdict.BROKEN
+            return AuditVerdict.BROKEN
         if self.epsilon_lower_bound < POWER * self.epsilon_claimed:
-            return Verdict.WEAK
-        return Verdict.CONSISTENT
-
-
-Pair = tuple[tuple[float, float], tuple[float, float]]
-
-
-def near_pairs(alpha: float) -> tuple[Pair, ...]:
-    """Return pairs of loads α apart (L1), in p.u.: along P, Q and both, a zero load first."""
-    return (
-        ((0.0, 0.0), (alpha, 0.0)),
-        ((0.0, 0.0), (0.0, alpha)),
-        ((0.3, 0.1), (0.3 + alpha / 2, 0.1 - alpha / 2)),
-        ((0.7, 0.2), (0.7 - alpha, 0.2)),
-    )
-
-
-def far_pairs(bounds: PublicBounds) -> tuple[Pair, ...]:
-    """Return pairs as far apart as public bounds allow, in p.u.; a zero load first."""
-    low, high = ((float(side[0, 0]), float(side[0, 1])) for side in (bounds.lower, bounds.upper))
-    return (((0.0, 0.0), high), (low, high), ((low[0], high[1]), (high[0], low[1])))
+            return AuditVerdict.WEAK
+        return AuditVerdict.CONSISTENT
 
 
 def audit_bounds() -> PublicBounds:
@@ -103,36 +88,66 @@ def audit_bounds() -> PublicBounds:
     return PublicBounds(low, high, "chosen for the audit, for loads of its own")
 
 
-def audit_pairs(name: str, calibration: str, alpha: float) -> tuple[Pair, ...]:
-    """Return the pairs a mechanism promises to keep apart: near ones, or any within the bounds."""
-    sound = name == MechanismName.PIECEWISE and calibration == Calibrations.SOUND
-    return far_pairs(audit_bounds()) if sound else near_pairs(alpha)
-
-
 def audit(
-    mechanism: AuditableMechanism,
-    epsilon: float,
-    pairs: Sequence[Pair],
-    trials: int,
+    mechanism: Mechanism | str = MECHANISM,
+    *,
+    epsilon: Number | None = None,
+    alpha: Number | None = None,
+    calibration: str = CALIBRATION,
+    pairs: Sequence[Pair] | None = None,
+    trials: int = AUDIT_TRIALS,
     confidence: float = CONFIDENCE,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
-    """Play the game against `mechanism.release` for each pair of loads; ε is what is claimed."""
+    """Bound a mechanism's true ε from below by playing against its exact sampler.
+
+    Args:
+        mechanism: A name of the registry, or a mechanism.
+        epsilon: The ε that is claimed; of a mechanism given as an object its own if None.
+        alpha: The distance α in p.u. for which it is claimed, for a mechanism given by name.
+        calibration: Of a mechanism given by name that has several.
+        pairs: Pairs of loads to tell apart; the mechanism's own if None.
+        trials: Releases per pair.
+        confidence: Of the bound, over all pairs together.
+        progress: Called with how many pairs are done, and of how many.
+
+    Example:
+        >>> from gridveil import audit
+        >>> result = audit("product-laplace", epsilon=1, alpha=0.1, trials=20_000)
+        >>> result.epsilon_lower_bound < 1
+        True
+    """
     if trials < LEAST_TRIALS:
         raise GridveilError(f"trials: {trials} is too few to learn anything; use {LEAST_TRIALS}")
     if trials > MOST_TRIALS:
         raise GridveilError(f"trials: {trials} is too many; use at most {MOST_TRIALS}")
-    result = _play_all(mechanism, epsilon, pairs, trials, confidence, progress)
+    if isinstance(mechanism, str):
+        epsilon = EPSILON if epsilon is None else epsilon
+        mechanism = make_mechanism(
+            mechanism,
+            epsilon,
+            ALPHA if alpha is None else alpha,
+            calibration=calibration,
+            bounds=audit_bounds(),
+        )
+    elif alpha is not None or calibration != CALIBRATION:
+        raise GridveilError("alpha, calibration: a mechanism given as an object has its own")
+    check_mechanism(mechanism)
+    if mechanism.guarantee().delta > 0:
+        raise GridveilError("audit: the game bounds ε where δ is 0; this mechanism has another δ")
+    claimed = mechanism.guarantee().epsilon if epsilon is None else float(exact(epsilon, "epsilon"))
+    games = mechanism.audit_pairs() if pairs is None else pairs
+    result = _play_all(mechanism, claimed, games, trials, confidence, progress)
     for _ in range(REPLAYS):
-        if result.verdict is not Verdict.BROKEN:
+        if result.verdict is not AuditVerdict.BROKEN:
             break
-        again = _play_all(mechanism, epsilon, pairs, trials, confidence, progress)
+        again = _play_all(mechanism, claimed, games, trials, confidence, progress)
         result = min(result, again, key=lambda game: game.epsilon_lower_bound)
-    return result
+    return replace(result, caution=mechanism.guarantee().caution)
 
 
 def _play_all(
-    mechanism: AuditableMechanism,
+    mechanism: Mechanism,
     epsilon: float,
     pairs: Sequence[Pair],
     trials: int,
@@ -140,11 +155,11 @@ def _play_all(
     progress: Callable[[int, int], None] | None,
 ) -> AuditResult:
     """Play once for every pair, with joint confidence."""
-    doubt = (1 - confidence) / len(pairs)  # Bonferroni
+    error = (1 - confidence) / len(pairs)  # Bonferroni
     results = []
     for i, (one, other) in enumerate(pairs):
         points = to_grid(np.array([one, other]), mechanism.step)
-        hits, guesses, bound = _play(mechanism, epsilon, points[0], points[1], trials, doubt)
+        hits, guesses, bound = _play(mechanism, epsilon, points[0], points[1], trials, error)
         results.append(PairResult(one, other, hits, guesses, bound))
         if progress is not None:
             progress(i + 1, len(pairs))
@@ -153,35 +168,36 @@ def _play_all(
 
 
 def _play(
-    mechanism: AuditableMechanism,
+    mechanism: Mechanism,
     claimed: float,
     one: IntArray,
     other: IntArray,
     trials: int,
-    doubt: float,
+    error: float,
 ) -> tuple[int, int, float]:
-    """Return hits, guesses and the bound on ε of the better of two players, who share the doubt.
+    """Return hits, guesses and the bound on ε of the better of two players.
 
-    The first goes by the likelihood, as the proof has it, and takes most of the doubt: it is best
-    if the claim is true. The second goes by plain closeness, which does not rely on the proof.
+    They share the error probability. The first goes by the likelihood, as the proof has it, and
+    takes most of it: it is best if the claim is true. The second goes by plain closeness, which
+    does not rely on the proof.
     """
     coins = np.frombuffer(os.urandom(trials), np.uint8) < 128
     outputs = mechanism.release(np.where(coins[:, None], one, other))
     near, far = (np.hypot(*(outputs - load).T.astype(float)) for load in (one, other))
     closeness = np.sign(far - near) / (1 + np.minimum(near, far))
     players = (
-        (_by_likelihood, mechanism.loss(outputs, one, other), (1 - _CLOSENESS_SHARE) * doubt),
-        (_by_closeness, closeness, _CLOSENESS_SHARE * doubt),
+        (_by_likelihood, mechanism.loss(outputs, one, other), (1 - _CLOSENESS_SHARE) * error),
+        (_by_closeness, closeness, _CLOSENESS_SHARE * error),
     )
     games = []
-    for play, way, share in players:
-        hits, guesses = play(way, coins, claimed, share)
+    for play, statistic, share in players:
+        hits, guesses = play(statistic, coins, claimed, share)
         games.append((hits, guesses, _bound(hits, guesses, share)))
     return max(games, key=lambda game: game[2])
 
 
 def _by_likelihood(
-    loss: FloatArray, coins: BoolArray, claimed: float, doubt: float
+    loss: FloatArray, coins: BoolArray, claimed: float, error: float
 ) -> tuple[int, int]:
     """Guess where the loss is largest: how large is settled by the claim, without seeing hits."""
     strength = np.abs(loss)
@@ -190,14 +206,14 @@ def _by_likelihood(
         threshold = _least_kept(strength, share)
         sure = np.minimum(strength[strength >= threshold], claimed)
         expected = float((1 / (1 + np.exp(-sure))).sum())
-        bound = _bound(expected, len(sure), doubt)
+        bound = _bound(expected, len(sure), error)
         if bound > best:
             best, chosen = bound, threshold
     return _count(loss, coins, chosen)
 
 
 def _by_closeness(
-    closeness: FloatArray, coins: BoolArray, _claimed: float, doubt: float
+    closeness: FloatArray, coins: BoolArray, _claimed: float, error: float
 ) -> tuple[int, int]:
     """Guess where an output is close to a load: how close is settled on a pilot, then left out."""
     pilot = int(len(coins) * _PILOT_SHARE)
@@ -205,7 +221,7 @@ def _by_closeness(
     thresholds = [_least_kept(np.abs(tried[0]), share) for share in _KEPT_SHARES]
     # A leak may also show as outputs that are close to the *other* load: try both ways round.
     choices = [(sign, threshold) for sign in (1, -1) for threshold in thresholds]
-    bounds = [_bound(*_count(sign * tried[0], tried[1], t), doubt) for sign, t in choices]
+    bounds = [_bound(*_count(sign * tried[0], tried[1], t), error) for sign, t in choices]
     sign, threshold = choices[int(np.argmax(bounds))]
     return _count(sign * kept[0], kept[1], threshold)
 
@@ -215,15 +231,15 @@ def _least_kept(strength: FloatArray, share: float) -> float:
     return float(np.quantile(strength, 1 - share)) * (1 - 1e-12)
 
 
-def _count(way: FloatArray, coins: BoolArray, threshold: float) -> tuple[int, int]:
-    guessed = (np.abs(way) >= threshold) & (way != 0)
-    right = guessed & ((way > 0) == coins)
+def _count(statistic: FloatArray, coins: BoolArray, threshold: float) -> tuple[int, int]:
+    guessed = (np.abs(statistic) >= threshold) & (statistic != 0)
+    right = guessed & ((statistic > 0) == coins)
     return int(right.sum()), int(guessed.sum())
 
 
-def _bound(hits: float, guesses: float, doubt: float) -> float:
+def _bound(hits: float, guesses: float, error: float) -> float:
     """Return ln(h/(1 − h)) for the Clopper-Pearson lower bound h, at least 0."""
     if hits <= 0:
         return 0.0
-    rate = float(betaincinv(hits, guesses - hits + 1, doubt))
+    rate = float(betaincinv(hits, guesses - hits + 1, error))
     return max(0.0, float(np.log(rate / (1 - rate))))

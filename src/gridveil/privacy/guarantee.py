@@ -7,6 +7,10 @@ UNIT = "one load: the active and the reactive power of one bus, at one time"
 L1 = "|ΔP| + |ΔQ|, the L1 distance between two values of the load"
 ANY = "any two values within the load's public bounds"
 
+WITHIN_DISTANCE = "two values at most {mva} MVA apart ({pu} p.u., counted as |ΔP| + |ΔQ|)"
+WITHIN_BOUNDS = "any two values within its public bounds"
+"""Which pairs of values a promise is about, in words; {mva} and {pu} stand for the distance."""
+
 NOT_COVERED = (
     "what is public by declaration: topology, limits, the list of load buses, the costs O*",
     "several releases of the same load: their ε add up",
@@ -17,38 +21,60 @@ NOT_COVERED = (
 
 @dataclass(frozen=True)
 class Guarantee:
-    """ε-local differential privacy of one load, and the limits of that promise."""
+    """(ε, δ)-local differential privacy of one load, and the limits of that promise.
+
+    Example:
+        >>> from gridveil import PolarLaplace
+        >>> guarantee = PolarLaplace.of(1, 0.1).guarantee()
+        >>> guarantee.epsilon, guarantee.distance
+        (1.0, 0.1)
+        >>> print(guarantee.sentence(base_mva=100)[:72])
+        Whatever else someone knows, seeing the private value of a load changes
+    """
 
     mechanism: str
     epsilon: float
     distance: float | None
-    """Up to which distance of two loads, in p.u.; None if for any two within public bounds."""
+    """ε holds for two values at most this far apart (L1, in p.u.); None if for any two.
+
+    A mechanism with another metric says here up to which L1 distance its ε holds: the ledger counts
+    in L1."""
     metric: str
+    """How the mechanism itself measures distances, in words."""
     step: float
     """The public grid, in p.u."""
     scale: float | None
-    """The noise scale, in p.u., of a Laplace mechanism."""
+    """The noise scale, in p.u., of a mechanism that has one."""
     unit: str = UNIT
     delta: float = 0.0
     not_covered: tuple[str, ...] = NOT_COVERED
     caution: str = ""
     """What a user must know before relying on it, if anything."""
+    pairs: str = WITHIN_DISTANCE
+    """Which pairs of values it is about, in words, with {mva} and {pu} for the distance."""
 
     def sentence(self, base_mva: float) -> str:
         """Return the promise in plain words, with distances in MVA."""
-        if self.distance is None:
-            what = "any two values within its public bounds"
-        else:
-            what = (
-                f"two values at most {self.distance * base_mva:g} MVA apart "
-                f"({self.distance:g} p.u., counted as |ΔP| + |ΔQ|)"
-            )
-        promise = (
-            f"Whatever else someone knows, seeing the private value of a load changes the odds "
-            f"they give to {what} by a factor of at most {_factor(self.epsilon)} "
-            f"(ε = {self.epsilon:g}, δ = 0)."
-        )
-        return f"{promise} {self.caution}".strip()
+        return promise(self.epsilon, self.delta, self.distance, base_mva, self.pairs, self.caution)
+
+
+def promise(
+    epsilon: float,
+    delta: float,
+    distance: float | None,
+    base_mva: float,
+    pairs: str,
+    caution: str,
+) -> str:
+    """Return a promise in plain words; the arguments are those of `Guarantee`."""
+    if distance is not None:
+        pairs = pairs.replace("{mva}", f"{distance * base_mva:g}").replace("{pu}", f"{distance:g}")
+    but = f", but for a probability of at most {delta:g}" if delta else ""
+    return (
+        f"Whatever else someone knows, seeing the private value of a load changes the odds they "
+        f"give to {pairs} by a factor of at most {_factor(epsilon)}{but} "
+        f"(ε = {epsilon:g}, δ = {delta:g}). {caution}"
+    ).strip()
 
 
 def _factor(epsilon: float) -> str:

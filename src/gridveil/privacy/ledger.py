@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gridveil.arrays import IntArray
 from gridveil.errors import GridveilError
+from gridveil.frames import frame, html_table
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 
@@ -91,6 +93,18 @@ class Account:
         """What may still be spent."""
         return self.cap - self.spent
 
+    def figures(self) -> dict[str, Any]:
+        """Return it as plain numbers and texts, for JSON and frames."""
+        return {
+            "network": self.network,
+            "label": self.label,
+            "bus": self.bus,
+            "spent": float(self.spent),
+            "cap": float(self.cap),
+            "left": float(self.left),
+            "releases": self.releases,
+        }
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -126,8 +140,21 @@ def default_path() -> Path:
 class Ledger:
     """An open ledger; safe to use from many processes at once."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the ledger at `path`, making a new one if nothing is there."""
+    def __init__(self, path: Path | str | None = None) -> None:
+        """Open a ledger, making a new one if nothing is there.
+
+        Args:
+            path: Its file; None for the user's own (GRIDVEIL_LEDGER, or in the data folder).
+
+        Example:
+            >>> from tempfile import mkdtemp
+            >>> from gridveil import Ledger
+            >>> Ledger(mkdtemp() + "/ledger.sqlite").accounts()
+            []
+        """
+        if path is not None and not isinstance(path, str | Path):
+            raise GridveilError(f"ledger: a path expected, not {type(path).__name__}")
+        path = default_path() if path is None else Path(path)
         self.path = path
         if not path.exists():
             _create(path)
@@ -147,6 +174,20 @@ class Ledger:
         except BaseException:
             self._database.close()
             raise
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}: {_summary(self.accounts())})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (account.label, account.bus, float(account.spent), float(account.left))
+            for account in self.accounts()
+        ]
+        return html_table(repr(self), ("network", "bus", "spent ε", "left ε"), rows)
+
+    def to_frame(self) -> Any:
+        """Return the budget of every load that has spent any as a pandas DataFrame."""
+        return frame([account.figures() for account in self.accounts()])
 
     def _check(self) -> None:
         """Refuse a file that is no ledger, of another version, or damaged; none is written to."""
@@ -381,6 +422,22 @@ class Ledger:
             if row is not None:
                 return Fraction(row[0])
         return DEFAULT_CAP
+
+
+def _summary(accounts: Sequence[Account]) -> str:
+    if not accounts:
+        return "nothing spent"
+    networks = len({account.network for account in accounts})
+    least = float(min(account.left for account in accounts))
+    return f"{len(accounts)} loads of {networks} networks, at least ε = {least:g} left for each"
+
+
+@contextmanager
+def existing_ledger(path: Path | str | None = None) -> Iterator[Ledger]:
+    """Open a ledger to look at; where there is none, an empty one that leaves no trace."""
+    file = default_path() if path is None else Path(path)
+    with tempfile.TemporaryDirectory() as folder:
+        yield Ledger(file if file.exists() else Path(folder) / "empty.sqlite")
 
 
 def _create(path: Path) -> None:

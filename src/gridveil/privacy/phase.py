@@ -14,7 +14,7 @@ from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Ledger, Spending, network_id
-from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism, checked_release
 from gridveil.privacy.sampling.grid import from_grid, to_grid
 
 
@@ -51,23 +51,37 @@ def privatise(
     release_id: str,
     *,
     accept_unsound: bool = False,
-    about: Mapping[str, str] | None = None,
+    conditions: Mapping[str, str] | None = None,
 ) -> NoisyLoads:
     """Draw the private loads of a release, charge their budget, and store them before returning.
 
     The same release id gives the same private loads again, whatever the loads are now, and costs
-    nothing. A mechanism with a caution is refused unless `accept_unsound`. `about` is what else the
-    id stands for: asked for again with something else, it is refused.
+    nothing.
+
+    Args:
+        network: Its loads are drawn and charged.
+        mechanism: Draws the noise.
+        ledger: Holds the budgets.
+        release_id: What the ledger stores the draw under.
+        accept_unsound: Use a mechanism whose guarantee has a caution; refused otherwise.
+        conditions: What else the id stands for: asked for again with others, it is refused.
+
+    Example:
+        >>> from pathlib import Path; from tempfile import mkdtemp
+        >>> from gridveil import Ledger, PolarLaplace, load_case, privatise
+        >>> ledger = Ledger(Path(mkdtemp()) / "ledger.sqlite")
+        >>> noisy = privatise(load_case("case5_pjm"), PolarLaplace.of(1, 0.1), ledger, "first")
+        >>> len(noisy.p)
+        3
     """
-    loads = _true_loads(network)
     return privatise_loads(
         owner_of(network),
-        loads,
+        _true_loads(network),
         mechanism,
         ledger,
         release_id,
         accept_unsound=accept_unsound,
-        about=about,
+        conditions=conditions,
     )
 
 
@@ -95,24 +109,31 @@ def privatise_loads(
     release_id: str,
     *,
     accept_unsound: bool = False,
-    about: Mapping[str, str] | None = None,
+    conditions: Mapping[str, str] | None = None,
 ) -> NoisyLoads:
     """Draw the private values of some loads, of shape (loads, 2); otherwise as `privatise`."""
+    guarantee = sound_guarantee(mechanism, accept_unsound)
+
+    def draw() -> IntArray:
+        return checked_release(mechanism, to_grid(loads, mechanism.step))
+
+    specification = {**mechanism.specification(), **(conditions or {})}
+    asked = spending(owner, guarantee.epsilon, guarantee.distance, specification)
+    steps = ledger.spend(release_id, asked, draw)
+    p, q = from_grid(steps, mechanism.step).T
+    return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
+
+
+def sound_guarantee(mechanism: Mechanism, accept_unsound: bool) -> Guarantee:
+    """Return what a mechanism promises; refuse one with a caution that was not accepted."""
+    check_mechanism(mechanism)
     guarantee = mechanism.guarantee()
     if guarantee.caution and not accept_unsound:
         raise GridveilError(
             f"{guarantee.caution} It is refused for a release; ask for calibration 'sound', or "
             "accept the unsound one explicitly"
         )
-
-    def draw() -> IntArray:
-        return mechanism.release(to_grid(loads, mechanism.step))
-
-    specification = {**mechanism.specification(), **(about or {})}
-    asked = spending(owner, guarantee.epsilon, guarantee.distance, specification)
-    steps = ledger.spend(release_id, asked, draw)
-    p, q = from_grid(steps, mechanism.step).T
-    return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
+    return guarantee
 
 
 def spending(
@@ -140,7 +161,20 @@ def _distance_mva(alpha: Number | None, base_mva: float) -> Fraction | None:
 
 
 def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLoads:
-    """Draw noisy loads for a study: fast and repeatable, not private, no budget touched."""
+    """Draw noisy loads for a study: fast and repeatable, not private, no budget touched.
+
+    Args:
+        network: Its loads get the noise.
+        mechanism: Draws it, in floating point.
+        seed: The same seed gives the same noise.
+
+    Example:
+        >>> from gridveil import PolarLaplace, load_case, simulate_loads
+        >>> noisy = simulate_loads(load_case("case5_pjm"), PolarLaplace.of(1, 0.1), seed=1)
+        >>> noisy.origin.value
+        'simulation, not private'
+    """
+    check_mechanism(mechanism)
     if seed < 0:
         raise GridveilError(f"seed: {seed} must be 0 or more")
     p, q = mechanism.simulate(_true_loads(network), np.random.default_rng(seed)).T
@@ -149,5 +183,10 @@ def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLo
 
 def _true_loads(network: Network) -> FloatArray:
     if not len(network.loads):
-        raise GridveilError(f"{network.name} has no loads, so there is nothing to protect")
+        raise no_loads(network)
     return network.loads.values
+
+
+def no_loads(network: Network) -> GridveilError:
+    """Return the error for a network that has nothing to protect."""
+    return GridveilError(f"{network.name} has no loads, so there is nothing to protect")

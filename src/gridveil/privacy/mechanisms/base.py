@@ -1,47 +1,223 @@
-"""What every mechanism can do."""
+"""What a privacy mechanism is: the interface of ours and of those of other packages.
 
+A mechanism brings everything that the rest of the program needs to know about it: how it draws,
+what it promises, its parameters as they stand in a certificate, and the checks that `verify` makes
+of them. `registry.py` lists the mechanisms by name.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Self
 
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
-from gridveil.privacy.guarantee import Guarantee
+from gridveil.claims import Claim, claim
+from gridveil.errors import GridveilError
+from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.calibration import Number
+from gridveil.privacy.guarantee import UNIT, WITHIN_BOUNDS, WITHIN_DISTANCE, Guarantee, promise
+from gridveil.privacy.sampling.grid import LARGEST
+
+_LONGEST_NAME = 64
+
+Pair = tuple[tuple[float, float], tuple[float, float]]
+"""Two values (P, Q) of a load, in p.u."""
 
 
-class Mechanism(Protocol):
+@dataclass(frozen=True)
+class MechanismSettings:
+    """What a mechanism is made from when it is asked for by name."""
+
+    epsilon: Number
+    alpha: Number
+    """In p.u."""
+    step: Number | None = None
+    """The grid step in p.u.; None lets the mechanism choose."""
+    bounds: PublicBounds | None = None
+    """Public bounds of the loads, if there are any."""
+    calibration: str = "sound"
+    """For a mechanism that has several."""
+
+
+@dataclass(frozen=True)
+class StatedProtection:
+    """What a certificate says about a mechanism, for the mechanism to check."""
+
+    promise: str
+    unit: str
+    epsilon: float
+    """Of the whole release, what paid for the costs included."""
+    epsilon_costs: float
+    delta: float
+    alpha_pu: float | None
+    metric: str
+    grid_step_pu: float
+    noise_scale_pu: float | None
+    caution: str
+    parameters: Mapping[str, str]
+    """The mechanism's specification; empty in certificates of version 1."""
+    base_mva: float
+
+    @property
+    def epsilon_loads(self) -> float:
+        """What paid for the loads."""
+        return self.epsilon - self.epsilon_costs
+
+
+class Mechanism(ABC):
     """Turns loads into private ones. Arrays of loads have the shape (loads, 2): P and Q."""
 
-    @property
-    def name(self) -> str:
-        """Its name on the command line."""
-        ...
+    calibrations: ClassVar[tuple[str, ...]] = ()
+    """The names of its calibrations, the usual one first, if it has several."""
+    needs_bounds: ClassVar[bool] = False
+    """Whether it is made from public bounds. Others are clamped to them where there are any."""
 
     @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name in the registry, on the command line and in certificates."""
+
+    @classmethod
+    @abstractmethod
+    def from_settings(cls, settings: MechanismSettings) -> Self:
+        """Make it from settings, or say which of them it cannot work with."""
+
+    @property
+    @abstractmethod
     def step(self) -> Fraction:
         """The grid step in p.u."""
-        ...
 
+    @abstractmethod
     def release(self, loads: IntArray) -> IntArray:
         """Return private values of loads on the grid: exact, from operating-system entropy."""
-        ...
 
+    @abstractmethod
     def simulate(self, loads: FloatArray, random: np.random.Generator) -> FloatArray:
         """Return values for simulation studies, in p.u.: fast, seeded and NOT private."""
-        ...
 
-    def guarantee(self) -> Guarantee:
-        """Return what it promises."""
-        ...
-
-    def specification(self) -> dict[str, str]:
-        """Return every parameter, so that two mechanisms with the same one are the same."""
-        ...
-
-
-class AuditableMechanism(Mechanism, Protocol):
-    """A mechanism whose privacy loss is known output by output."""
-
+    @abstractmethod
     def loss(self, output: IntArray, one: IntArray, other: IntArray) -> FloatArray:
         """Return ln P(output | one) − ln P(output | other), as its proof has it."""
-        ...
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """Return what it promises."""
+
+    @abstractmethod
+    def specification(self) -> dict[str, str]:
+        """Return every parameter, so that two mechanisms with the same one are the same.
+
+        It stands in the ledger and in the certificate.
+        """
+
+    def audit_pairs(self) -> tuple[Pair, ...]:
+        """Return pairs of loads that it promises to keep apart, for the audit to play with."""
+        distance = self.guarantee().distance
+        if distance is None:
+            raise GridveilError(
+                f"mechanism {self.name!r}: it promises ε at any distance and must say itself which "
+                "pairs an audit plays with (audit_pairs)"
+            )
+        return near_pairs(distance)
+
+    @classmethod
+    def checks(cls, stated: StatedProtection) -> Iterator[Claim]:
+        """Check what a certificate says about the mechanism: one claim for each statement."""
+        yield promise_claim(stated, WITHIN_BOUNDS if stated.alpha_pu is None else WITHIN_DISTANCE)
+
+
+def near_pairs(alpha: float) -> tuple[Pair, ...]:
+    """Return pairs of loads α apart (L1), in p.u.: along P, Q and both, a zero load first."""
+    return (
+        ((0.0, 0.0), (alpha, 0.0)),
+        ((0.0, 0.0), (0.0, alpha)),
+        ((0.3, 0.1), (0.3 + alpha / 2, 0.1 - alpha / 2)),
+        ((0.7, 0.2), (0.7 - alpha, 0.2)),
+    )
+
+
+def promise_claim(stated: StatedProtection, pairs: str) -> Claim:
+    """Check that a stated promise is the sentence that its numbers give."""
+    sentence = promise(
+        stated.epsilon, stated.delta, stated.alpha_pu, stated.base_mva, pairs, stated.caution
+    )
+    ok = stated.promise == sentence and stated.unit == UNIT
+    return claim("promise", stated.promise, sentence, ok)
+
+
+def check_mechanism(mechanism: object) -> None:
+    """Refuse an object that does not keep to the interface, before anything is charged for it.
+
+    Raises:
+        GridveilError: What is wrong, by the name of the mechanism and of its method.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise GridveilError(
+            "mechanism: a name or an object of a subclass of gridveil.Mechanism expected, not "
+            f"{type(mechanism).__name__}"
+        )
+    name: object = mechanism.name
+    if not (isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_NAME):
+        raise GridveilError(f"mechanism {type(mechanism).__name__}: its name must be a short text")
+    promised, step, specification = _answers(mechanism)
+    if not isinstance(step, Fraction) or step <= 0:
+        raise _broken(mechanism, "step", "must be a fraction above 0")
+    if not isinstance(promised, Guarantee):
+        raise _broken(mechanism, "guarantee()", "must return a gridveil.Guarantee")
+    _check_guarantee(mechanism, promised)
+    if not isinstance(specification, dict) or not all(
+        isinstance(text, str) for item in specification.items() for text in item
+    ):
+        raise _broken(mechanism, "specification()", "must return texts by name")
+    if specification.get("mechanism") != name:
+        raise _broken(mechanism, "specification()", "must hold its name under 'mechanism'")
+
+
+def checked_release(mechanism: Mechanism, loads: IntArray) -> IntArray:
+    """Return private values of loads, or refuse what is not one whole number for each."""
+    drawn = mechanism.release(loads)
+    if not isinstance(drawn, np.ndarray) or drawn.shape != loads.shape:
+        raise _broken(mechanism, "release()", "must return an array of the shape of the loads")
+    if not np.issubdtype(drawn.dtype, np.integer) or (np.abs(drawn.astype(float)) > LARGEST).any():
+        raise _broken(mechanism, "release()", f"must return whole numbers of at most {LARGEST}")
+    return drawn.astype(np.int64, copy=False)
+
+
+def _answers(mechanism: Mechanism) -> tuple[object, object, object]:
+    """Return what a mechanism says of itself; whatever it raises names the mechanism."""
+    try:
+        return mechanism.guarantee(), mechanism.step, mechanism.specification()
+    except GridveilError:
+        raise
+    except Exception as error:  # whatever the code of another package raises
+        raise GridveilError(
+            f"mechanism {mechanism.name!r}: it cannot say what it is: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_guarantee(mechanism: Mechanism, promised: Guarantee) -> None:
+    numbers = (promised.epsilon, promised.delta, promised.distance, promised.step, promised.scale)
+    finite = all(value is None or _is_finite(value) for value in numbers)
+    positive = (promised.epsilon, promised.distance, promised.step, promised.scale)
+    if not finite or not all(value is None or value > 0 for value in positive):
+        raise _broken(mechanism, "guarantee()", "its numbers must be finite and above 0")
+    if not 0 <= promised.delta < 1:
+        raise _broken(mechanism, "guarantee()", "δ must be 0 or more, and below 1")
+    texts = [f.name for f in fields(Guarantee) if f.type in (str, "str")]
+    if not all(isinstance(getattr(promised, name), str) for name in texts):
+        raise _broken(mechanism, "guarantee()", f"{', '.join(texts)} must be texts")
+    if promised.mechanism != mechanism.name:
+        raise _broken(mechanism, "guarantee()", "must bear its name")
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _broken(mechanism: Mechanism, method: str, rule: str) -> GridveilError:
+    return GridveilError(f"mechanism {mechanism.name!r}: {method} {rule}; nothing was charged")

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
+from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.mechanisms.base import Mechanism, MechanismSettings, Pair
 
 
 @dataclass(frozen=True)
-class Clamped:
+class Clamped(Mechanism):
     """Another mechanism, whose outputs are moved to the nearest point within public bounds.
 
     Proof. The outputs are a function of the other mechanism's outputs and of public numbers alone.
@@ -25,6 +27,11 @@ class Clamped:
     def name(self) -> str:
         """The other mechanism's name."""
         return self.mechanism.name
+
+    @classmethod
+    def from_settings(cls, settings: MechanismSettings) -> Self:  # noqa: ARG003
+        """Refuse: clamping is asked for by giving bounds to another mechanism."""
+        raise GridveilError("clamping is no mechanism of its own; give bounds to another mechanism")
 
     @property
     def step(self) -> Fraction:
@@ -39,6 +46,14 @@ class Clamped:
     def simulate(self, loads: FloatArray, random: np.random.Generator) -> FloatArray:
         """Return values for studies, within the bounds: not private."""
         return np.clip(self.mechanism.simulate(loads, random), self.bounds.lower, self.bounds.upper)
+
+    def loss(self, output: IntArray, one: IntArray, other: IntArray) -> FloatArray:
+        """Return the other mechanism's loss there: exact inside the bounds, a statistic at them."""
+        return self.mechanism.loss(output, one, other)
+
+    def audit_pairs(self) -> tuple[Pair, ...]:
+        """Return the pairs of the other mechanism."""
+        return self.mechanism.audit_pairs()
 
     def guarantee(self) -> Guarantee:
         """Return what the other mechanism promises: clamping changes nothing about it."""

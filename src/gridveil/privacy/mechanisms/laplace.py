@@ -1,15 +1,26 @@
-"""What the two Laplace mechanisms share: their parameters and what they promise."""
+"""What the two Laplace mechanisms share: parameters, what they promise, how that is checked."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from gridveil.claims import Claim, claim, number_claim
 from gridveil.privacy.calibration import Calibration, Number
-from gridveil.privacy.guarantee import L1, Guarantee
+from gridveil.privacy.guarantee import L1, WITHIN_DISTANCE, Guarantee
+from gridveil.privacy.mechanisms.base import (
+    Mechanism,
+    MechanismSettings,
+    StatedProtection,
+    promise_claim,
+)
+
+_EXACT = 1e-9
+"""Relative difference of figures that follow from each other."""
 
 
 @dataclass(frozen=True)
-class LaplaceMechanism:
+class LaplaceMechanism(Mechanism):
     """Additive noise of scale (α/γ + 2)/ε grid steps."""
 
     name: ClassVar[str]
@@ -19,6 +30,11 @@ class LaplaceMechanism:
     def of(cls, epsilon: Number, alpha: Number, step: Number | None = None) -> Self:
         """Make the mechanism from ε, α in p.u. and, optionally, the grid step in p.u."""
         return cls(Calibration.of(epsilon, alpha, step))
+
+    @classmethod
+    def from_settings(cls, settings: MechanismSettings) -> Self:
+        """Make the mechanism from settings; bounds and calibration mean nothing to it."""
+        return cls.of(settings.epsilon, settings.alpha, settings.step)
 
     @property
     def step(self) -> Fraction:
@@ -34,3 +50,31 @@ class LaplaceMechanism:
     def specification(self) -> dict[str, str]:
         """Return every parameter."""
         return {"mechanism": self.name, **self.calibration.specification()}
+
+    @classmethod
+    def checks(cls, stated: StatedProtection) -> Iterator[Claim]:
+        """Check promise, metric and noise scale, and the exact parameters where there are any."""
+        yield promise_claim(stated, WITHIN_DISTANCE)
+        alpha, scale = stated.alpha_pu, stated.noise_scale_pu
+        if alpha is None or scale is None:
+            yield claim(
+                "noise scale (p.u.)", "none", "a Laplace mechanism has α and a scale", False
+            )
+            return
+        found = (alpha + 2 * stated.grid_step_pu) / stated.epsilon_loads
+        yield number_claim("noise scale (p.u.)", scale, found, _EXACT)
+        yield claim("metric", stated.metric, L1, stated.metric == L1)
+        if stated.parameters:
+            yield _parameters_claim(stated, alpha)
+
+
+def _parameters_claim(stated: StatedProtection, alpha: float) -> Claim:
+    """Check that the exact parameters are those of the figures."""
+    figures = {"epsilon": stated.epsilon_loads, "alpha": alpha, "step": stated.grid_step_pu}
+    try:
+        exact = {name: float(Fraction(stated.parameters[name])) for name in figures}
+    except (KeyError, ValueError, ZeroDivisionError, OverflowError):
+        return claim("parameters", "as in the figures", "not readable", False)
+    same = all(abs(exact[name] - figures[name]) <= _EXACT * figures[name] for name in figures)
+    shown = ", ".join(f"{name} {value:g}" for name, value in exact.items())
+    return claim("parameters", "as in the figures", shown, same)

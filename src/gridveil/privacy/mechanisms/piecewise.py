@@ -14,6 +14,7 @@ On the grid the N + 1 points between the bounds are extended by w points on eith
 window's width; the window's place makes the output's mean the input, to within half a step.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -22,24 +23,35 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.claims import Claim, claim
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Calibration, Number
-from gridveil.privacy.guarantee import ANY, Guarantee
+from gridveil.privacy.guarantee import ANY, WITHIN_BOUNDS, Guarantee
+from gridveil.privacy.mechanisms.base import (
+    Mechanism,
+    MechanismSettings,
+    Pair,
+    StatedProtection,
+    near_pairs,
+    promise_claim,
+)
 from gridveil.privacy.sampling.blocks import in_blocks
 from gridveil.privacy.sampling.exact import bernoulli, uniform_below
 
-PaperOrSound = Literal["paper", "sound"]
+CalibrationKind = Literal["sound", "paper"]
 
 
 @dataclass(frozen=True)
-class Piecewise:
+class Piecewise(Mechanism):
     """The piecewise mechanism, calibrated as printed ("paper") or so that it holds ("sound")."""
 
     name: ClassVar[str] = "piecewise"
+    calibrations = ("sound", "paper")
+    needs_bounds = True
     calibration: Calibration
     bounds: PublicBounds
-    kind: PaperOrSound
+    kind: CalibrationKind
 
     @classmethod
     def of(
@@ -47,13 +59,25 @@ class Piecewise:
         epsilon: Number,
         alpha: Number,
         bounds: PublicBounds,
-        calibration: PaperOrSound = "sound",
+        calibration: str = "sound",
         step: Number | None = None,
     ) -> "Piecewise":
         """Make the mechanism from ε, α in p.u., public bounds and, optionally, the grid step."""
-        if calibration not in ("paper", "sound"):
-            raise GridveilError(f"calibration: {calibration!r} is neither 'paper' nor 'sound'")
-        return cls(Calibration.of(epsilon, alpha, step), bounds, calibration)
+        kinds: dict[str, CalibrationKind] = {"sound": "sound", "paper": "paper"}
+        if calibration not in kinds:
+            raise GridveilError(f"calibration: {calibration!r} is none of {', '.join(kinds)}")
+        return cls(Calibration.of(epsilon, alpha, step), bounds, kinds[calibration])
+
+    @classmethod
+    def from_settings(cls, settings: MechanismSettings) -> "Piecewise":
+        """Make the mechanism from settings, which must have public bounds."""
+        if settings.bounds is None:
+            raise GridveilError(
+                "the piecewise mechanism needs public bounds of every load, from a published source"
+            )
+        return cls.of(
+            settings.epsilon, settings.alpha, settings.bounds, settings.calibration, settings.step
+        )
 
     @property
     def step(self) -> Fraction:
@@ -121,8 +145,9 @@ class Piecewise:
                 f"{float(self.axis_epsilon):g} on each of P and Q, however close two loads are."
             )
         return Guarantee(
-            self.name, epsilon, None, ANY, float(self.step), scale=None, caution=caution
-        )
+            self.name, epsilon, None, ANY, float(self.step), scale=None, caution=caution,
+            pairs=WITHIN_BOUNDS,
+        )  # fmt: skip
 
     def specification(self) -> dict[str, str]:
         """Return every parameter."""
@@ -132,6 +157,23 @@ class Piecewise:
             **self.calibration.specification(),
             **self.bounds.specification(),
         }
+
+    def audit_pairs(self) -> tuple[Pair, ...]:
+        """Return any two loads within the bounds; for the paper's calibration, loads α apart."""
+        if self.kind == "paper":
+            return near_pairs(float(self.calibration.alpha))
+        return far_pairs(self.bounds)
+
+    @classmethod
+    def checks(cls, stated: StatedProtection) -> Iterator[Claim]:
+        """Check the promise, and that it has no distance."""
+        yield promise_claim(stated, WITHIN_BOUNDS)
+        without = stated.alpha_pu is None and stated.noise_scale_pu is None and stated.metric == ANY
+        yield claim("distance", "none", "none" if without else "one is stated", without)
+        if stated.parameters:
+            kind = stated.parameters.get("calibration", "")
+            ok = kind in cls.calibrations and bool(stated.caution) == (kind == "paper")
+            yield claim("calibration", kind, "as the caution has it" if ok else "otherwise", ok)
 
     def _window(self, loads: IntArray, lower: IntArray, upper: IntArray) -> "_Window":
         """Place the window of each input; any place would be private, this one is unbiased."""
@@ -152,6 +194,12 @@ class Piecewise:
         window = self._window(loads.ravel(), lower.ravel(), upper.ravel())
         flat = output.ravel()
         return np.asarray((flat >= window.start) & (flat < window.start + window.width))
+
+
+def far_pairs(bounds: PublicBounds) -> tuple[Pair, ...]:
+    """Return pairs as far apart as public bounds allow, in p.u.; a zero load first."""
+    low, high = ((float(side[0, 0]), float(side[0, 1])) for side in (bounds.lower, bounds.upper))
+    return (((0.0, 0.0), high), (low, high), ((low[0], high[1]), (high[0], low[1])))
 
 
 @dataclass(frozen=True)
