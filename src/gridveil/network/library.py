@@ -137,3 +137,8 @@ def _pglib_cases() -> list[CaseEntry]:
 def _natural(path: Path) -> tuple[int, str]:
     digits = re.search(r"\d+", path.stem)
     return (int(digits[0]) if digits else 0, path.stem)
+
+
+def as_network(network: Network | str | Path) -> Network:
+    """Return a network given as one, by name or by path."""
+    return network if isinstance(network, Network) else load_case(network)

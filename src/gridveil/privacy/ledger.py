@@ -257,6 +257,12 @@ class Ledger:
             self._refuse_overspending(database, spending, charge)
             return charge
 
+    def least_left(self, spending: Spending) -> Fraction:
+        """Return the least that any of the loads has left, at the distance they are counted at."""
+        with self._transaction(write=False) as database:
+            balances = self._balances(database, spending)
+            return min((cap - spent for _, spent, cap in balances), default=Fraction(0))
+
     def knows(self, release_id: str) -> bool:
         """Whether a release of that id was drawn."""
         with self._transaction(write=False) as database:
@@ -389,18 +395,8 @@ class Ledger:
     def _refuse_overspending(
         self, database: sqlite3.Connection, spending: Spending, charge: Fraction
     ) -> None:
-        spent: dict[int, Fraction] = {}
-        for bus, text in database.execute(
-            "SELECT l.bus, r.charge FROM private_loads l JOIN releases r ON r.id = l.release "
-            "WHERE r.network = ?",
-            (spending.network,),
-        ):
-            spent[bus] = spent.get(bus, Fraction(0)) + Fraction(text)
-        over = []
-        for bus in spending.buses:
-            before, cap = spent.get(bus, Fraction(0)), self._cap(database, spending.network, bus)
-            if before + charge > cap:
-                over.append((bus, before, cap))
+        balances = self._balances(database, spending)
+        over = [balance for balance in balances if balance[1] + charge > balance[2]]
         if not over:
             return
         bus, before, cap = over[0]
@@ -413,6 +409,22 @@ class Ledger:
             f"Release with ε of at most {float(left * rate):g}, or raise the cap with 'gridveil "
             "budget cap' if that weaker protection is acceptable"
         )
+
+    def _balances(
+        self, database: sqlite3.Connection, spending: Spending
+    ) -> list[tuple[int, Fraction, Fraction]]:
+        """Return bus, spent budget and cap of every load."""
+        spent: dict[int, Fraction] = {}
+        for bus, text in database.execute(
+            "SELECT l.bus, r.charge FROM private_loads l JOIN releases r ON r.id = l.release "
+            "WHERE r.network = ?",
+            (spending.network,),
+        ):
+            spent[bus] = spent.get(bus, Fraction(0)) + Fraction(text)
+        return [
+            (bus, spent.get(bus, Fraction(0)), self._cap(database, spending.network, bus))
+            for bus in spending.buses
+        ]
 
     def _cap(self, database: sqlite3.Connection, network: str, bus: int) -> Fraction:
         for key in ((network, bus), (network, _EVERY_BUS), (_EVERY_NETWORK, _EVERY_BUS)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import FloatArray
-from gridveil.network.conversion import build_network, changes, in_service
+from gridveil.network.conversion import build_network, changes
 from gridveil.network.formats.matpower import (
     COLUMNS,
     CaseFile,
@@ -90,11 +90,6 @@ def read_published(case: CaseFile, load_rows: list[int]) -> PublishedCase:
         q=gen.column("Qg")[gens] / base,
     )
     return PublishedCase(network, point)
-
-
-def load_rows(case: CaseFile, buses: list[int]) -> list[int]:
-    """Return the rows of the buses with a released load."""
-    return [int(row) for row in in_service(case).rows_of(np.array(buses, dtype=float))]
 
 
 def _edited(case: CaseFile, edits: list[Edit]) -> CaseFile:

@@ -2,45 +2,51 @@
 
 `docs/certificate.schema.json` is its JSON Schema. `digest` covers all of it but itself and the
 signature, so that no number can change unnoticed; only a signature proves who wrote it.
+
+Version 2 names mechanisms and methods freely, those of other packages included, and has the exact
+parameters of the mechanism. Version 1 is read as well (certificate_v1.py).
 """
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gridveil.errors import GridveilError, told_as_mistakes
-from gridveil.publication.folder import CERTIFICATE
+VERSION: Final = 2
+_NAME = r"^[!-~]([ -~]{0,62}[!-~])?$"
+"""Printable ASCII, neither beginning nor ending with a blank."""
 
-VERSION = 1
-
-
+Name = Annotated[str, Field(pattern=_NAME)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a certificate: nothing missing, nothing else, no number that is not finite."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Protection(_Part):
+class Protection(Part):
     """What is protected, and how."""
 
     promise: str
     """In plain words."""
     unit: str
-    mechanism: Literal["polar-laplace", "product-laplace", "piecewise"]
+    mechanism: Name
     epsilon: Positive
     epsilon_costs: NotNegative
     """The part of ε that paid for the costs O*."""
-    delta: Annotated[float, Field(ge=0, le=0)]
+    delta: Annotated[float, Field(ge=0, lt=1)]
     alpha_pu: Positive | None
     """The distance α; null where ε holds for any two values within public bounds."""
     alpha_mva: Positive | None
     metric: str
     grid_step_pu: Positive
     noise_scale_pu: Positive | None
+    parameters: dict[str, str]
+    """Every parameter of the mechanism as exact text; none in certificates of version 1."""
     bounds: str
     """Where the public bounds were published that values are clamped to; empty without."""
     caution: str
@@ -56,20 +62,19 @@ class Protection(_Part):
     def _fits_together(self) -> "Protection":
         if self.epsilon_costs >= self.epsilon:
             raise ValueError("the costs cannot have taken all of epsilon")
-        distances = (self.alpha_pu, self.alpha_mva, self.noise_scale_pu)
-        if self.mechanism != "piecewise" and None in distances:
-            raise ValueError("a Laplace mechanism has a distance and a noise scale")
+        if (self.alpha_pu is None) != (self.alpha_mva is None):
+            raise ValueError("a distance stands in p.u. and in MVA, or in neither")
         return self
 
 
-class Invariant(_Part):
+class Invariant(Part):
     """Something true that the release keeps and does not protect."""
 
     what: str
     provenance: str
 
 
-class Costs(_Part):
+class StatedCosts(Part):
     """The public costs O* that the release aims for."""
 
     provenance: Literal["published", "derived", "bought"]
@@ -79,7 +84,7 @@ class Costs(_Part):
     dollars_per_hour: list[float]
 
 
-class Violations(_Part):
+class StatedViolations(Part):
     """Largest violation of each constraint at the published operating point, p.u. or radians."""
 
     active_balance: float
@@ -92,10 +97,12 @@ class Violations(_Part):
     reference_angle: float
 
 
-class Fidelity(_Part):
+class Fidelity(Part):
     """How well the released network works; gaps are relative to O*."""
 
-    method: Literal["central", "bilevel", "admm"]
+    promise: str
+    """What the method promises about costs, in plain words, going on "of the public costs O*"."""
+    method: Name
     band: Literal["generator", "total"]
     status: Literal["optimal", "acceptable", "converged"]
     beta: NotNegative
@@ -108,14 +115,14 @@ class Fidelity(_Part):
     """Of a fresh AC-OPF."""
     cost_gap_optimal: float
     max_violation: float
-    violations: Violations
+    violations: StatedViolations
 
 
-class Certificate(_Part):
+class Certificate(Part):
     """Everything a release claims."""
 
     format: Literal["gridveil-certificate"]
-    version: Literal[1]
+    version: Literal[2]
     release_id: str
     network: str
     base_mva: Positive
@@ -124,7 +131,7 @@ class Certificate(_Part):
     software: dict[str, str]
     protection: Protection
     invariants: list[Invariant]
-    costs: Costs
+    costs: StatedCosts
     fidelity: Fidelity
     load_buses: list[Annotated[int, Field(ge=1, le=2**53)]]
     files: dict[str, str]
@@ -138,22 +145,23 @@ class Certificate(_Part):
 
     def computed_digest(self) -> str:
         """Return the digest its contents have."""
-        content = self.model_dump(mode="json", exclude={"digest"})
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return document_digest(self)
 
     def to_bytes(self) -> bytes:
         """Return the certificate as a file."""
-        return (self.model_dump_json(indent=2) + "\n").encode()
+        return document_bytes(self)
 
 
-def read_certificate(data: bytes) -> Certificate:
-    """Read a certificate, or say what is wrong with it."""
-    with told_as_mistakes(CERTIFICATE):
-        certificate = Certificate.model_validate_json(data)
-    if certificate.to_bytes() != data:  # names that stand there twice, for example
-        raise GridveilError(f"{CERTIFICATE}: not as it was written: something was added")
-    return certificate
+def document_digest(document: Part) -> str:
+    """Return the SHA-256 of a document without its field `digest`."""
+    content = document.model_dump(mode="json", exclude={"digest"})
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def document_bytes(document: Part) -> bytes:
+    """Return a document as a file."""
+    return (document.model_dump_json(indent=2) + "\n").encode()
 
 
 def schema() -> str:

@@ -9,9 +9,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
@@ -22,6 +24,7 @@ from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
+from gridveil.publication.statements import COSTS_BOUGHT, COSTS_DERIVED, COSTS_PUBLISHED
 
 DERIVED_SOURCE = "computed from the raw loads by AC-OPF; not protected by the noise"
 COLUMNS = ("generator", "cost")
@@ -30,26 +33,57 @@ COLUMNS = ("generator", "cost")
 class Provenance(StrEnum):
     """Where public costs come from."""
 
-    PUBLISHED = "published"
-    DERIVED = "derived"
-    BOUGHT = "bought"
+    PUBLISHED = COSTS_PUBLISHED
+    DERIVED = COSTS_DERIVED
+    BOUGHT = COSTS_BOUGHT
 
 
 @dataclass(frozen=True, eq=False)
 class PublicCosts(ArrayRecord):
-    """O*_g of every generator, in $/h."""
+    """O*_g of every generator, in $/h, and where they come from.
+
+    Example:
+        >>> import numpy as np
+        >>> from gridveil import PublicCosts
+        >>> PublicCosts.published(np.array([1200.0, 800.0]), "annual report, page 3").values.sum()
+        np.float64(2000.0)
+    """
 
     values: FloatArray
     provenance: Provenance
     source: str
     """In words."""
 
+    @classmethod
+    def published(cls, values: ArrayLike, source: str) -> "PublicCosts":
+        """Return costs that were published; `source` says where."""
+        if not source.strip():
+            raise GridveilError("costs_source: say where these costs were published")
+        try:
+            numbers = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            raise GridveilError("costs: one number for each generator expected") from None
+        return cls(numbers, Provenance.PUBLISHED, source)
+
     def derived_digest(self) -> str:
-        """Return what tells costs from raw loads apart, to six digits; nothing of public ones."""
+        """Return a digest, to six digits, of costs computed from raw loads; empty for others."""
         if self.provenance is not Provenance.DERIVED:
             return ""
         rounded = ",".join(f"{value:.6e}" for value in self.values)
         return hashlib.sha256(rounded.encode()).hexdigest()
+
+
+CostsLike = PublicCosts | ArrayLike | str | Path
+"""Public costs: ready made, an array in the order of the generators, or a CSV file."""
+
+
+def as_public_costs(costs: CostsLike, source: str, network: Network) -> PublicCosts:
+    """Return public costs given in any form; `source` says where numbers or a file come from."""
+    if isinstance(costs, PublicCosts):
+        return costs
+    if isinstance(costs, str | Path):
+        return read_costs(Path(costs), source, network)
+    return PublicCosts.published(costs, source)
 
 
 def derived_costs(network: Network) -> PublicCosts:
@@ -81,18 +115,19 @@ def bought_costs(network: Network, noisy: NoisyLoads, total: NoisyTotal) -> Publ
         raise GridveilError(
             f"the network near the private one has no AC-OPF: {result.status.value}"
         )
-    return PublicCosts(
-        result.generator_costs,
-        Provenance.BOUGHT,
+    return PublicCosts(result.generator_costs, Provenance.BOUGHT, bought_source(total.epsilon))
+
+
+def bought_source(epsilon: float | Fraction) -> str:
+    """Say where bought costs come from."""
+    return (
         "computed from the private loads and a private total load, which cost ε = "
-        f"{total.epsilon:g} of this release; protected like the loads",
+        f"{float(epsilon):g} of this release; protected like the loads"
     )
 
 
 def read_costs(path: Path, source: str, network: Network) -> PublicCosts:
     """Read a CSV file with the columns generator (its row in the case file, from 1) and cost."""
-    if not source.strip():
-        raise GridveilError("--costs-source: say where these costs were published")
     rows = (network.generators.row + 1).tolist()
     found: dict[int, float] = {}
     for place, line in read_rows(path, COLUMNS):
@@ -111,7 +146,7 @@ def read_costs(path: Path, source: str, network: Network) -> PublicCosts:
         raise GridveilError(
             f"{path}: no cost for generator {lacking[0]} (its row in the case file){more}"
         )
-    return PublicCosts(np.array([found[row] for row in rows]), Provenance.PUBLISHED, source)
+    return PublicCosts.published([found[row] for row in rows], source)
 
 
 def write_costs(path: Path, network: Network, costs: FloatArray) -> None:

@@ -1,46 +1,44 @@
-"""`release`: from a network to everything that is published of it.
+"""Makes the files of a release from what was drawn and what the fidelity phase found.
 
-Three steps, of which only the first sees the raw loads: public costs and private loads; then, on a
-network whose loads are blank, the fidelity phase; then certificate and report. The same release id
-gives the same bytes again.
+Nothing here sees a raw load: networks are blank, loads are private ones. The same input gives the
+same bytes.
 """
 
 import hashlib
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.device import Device
 from gridveil.admm.history import History
-from gridveil.admm.options import AgentOptions
 from gridveil.errors import GridveilError
-from gridveil.fidelity.phase import check_choices, check_settings, restore
-from gridveil.fidelity.registry import BandKind, Method, chosen
+from gridveil.fidelity.base import BandKind, CostGaps, FidelityMethod
 from gridveil.fidelity.result import Restored, relative_gap, worst_gap
 from gridveil.files import csv_bytes
+from gridveil.frames import frame, html_table
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
-from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
-from gridveil.privacy.calibration import Number, exact
+from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
+from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Entry, Ledger
-from gridveil.privacy.mechanisms.base import Mechanism
-from gridveil.privacy.phase import NoisyLoads, Origin, owner_of, privatise, spending
-from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
-from gridveil.publication.case_file import PublishedCase, blank, publish
+from gridveil.privacy.ledger import Entry
+from gridveil.privacy.phase import NoisyLoads, Origin
+from gridveil.publication.case_file import PublishedCase, publish
 from gridveil.publication.certificate import (
+    VERSION,
     Certificate,
-    Costs,
     Fidelity,
     Invariant,
     Protection,
-    Violations,
+    StatedCosts,
+    StatedViolations,
 )
-from gridveil.publication.costs import Provenance, PublicCosts, bought_costs, derived_costs
+from gridveil.publication.costs import Provenance, PublicCosts
 from gridveil.publication.folder import (
     CERTIFICATE,
     LOADS,
@@ -51,126 +49,54 @@ from gridveil.publication.folder import (
 )
 from gridveil.publication.report.page import report_page
 from gridveil.publication.signing import sign
+from gridveil.publication.statements import LOADS_COLUMNS, invariants, keeps_beta
 
-LOADS_HEADER = ("bus", "p_mw", "q_mvar")
-_ROUNDING = 1e-6
+Notify = Callable[[str], None]
+"""Called with the name of each phase that begins."""
+
 _PACKAGES = ("casadi", "numba", "numpy", "opendp", "scipy")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """Everything that is published, as bytes, and what it was made from."""
 
     certificate: Certificate
-    files: Mapping[str, bytes] = field(repr=False)
-    noisy: NoisyLoads | None = field(repr=False)
+    files: Mapping[str, bytes]
+    noisy: NoisyLoads | None
     """None where parties drew it, each for itself."""
-    published: PublishedCase = field(repr=False)
-    restored: Restored = field(repr=False)
-    opf: OPFResult = field(repr=False)
+    published: PublishedCase
+    restored: Restored
+    opf: OPFResult
 
     def save(self, path: Path | str) -> None:
         """Write the release into a new folder, whole or not at all."""
         write_folder(Path(path), self.files)
 
+    def to_frame(self) -> Any:
+        """Return the released loads as a pandas DataFrame, with the columns of loads.csv."""
+        rows = _load_rows(self.published)
+        return frame([dict(zip(LOADS_COLUMNS, row, strict=True)) for row in rows])
 
-def release(
-    network: Network,
-    mechanism: Mechanism,
-    beta: float,
-    ledger: Ledger,
-    release_id: str,
-    *,
-    costs: PublicCosts | None = None,
-    cost_budget: Number | None = None,
-    method: Method | str = Method.BILEVEL,
-    band: BandKind | str = BandKind.GENERATOR,
-    agents: AgentOptions | None = None,
-    accept_unsound: bool = False,
-    key: Ed25519PrivateKey | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Release:
-    """Make a release of a network: draw its private loads, restore them, certify the result.
-
-    The budget is charged when the loads are drawn. Whatever fails afterwards can be tried again
-    under the same id, also with another β or method, at no further cost. `agents` says how
-    agents run, by default with a central last step (`polish`); `costs` are O*;
-    without them they are computed from the raw loads, and the certificate says so; or
-    `cost_budget`, an ε on top of the mechanism's, buys a private total load to compute them
-    from.
-    """
-    method, band = chosen(Method, method, "method"), chosen(BandKind, band, "band")
-    if method is Method.ADMM and agents is None:
-        agents = AgentOptions(polish=True)
-    if costs is not None and cost_budget is not None:
-        raise GridveilError("costs that are published need not be bought: drop one of the two")
-    check_choices(float(beta), method, band, agents)
-    if release_id.endswith(total_id("")):
-        raise GridveilError(f"release id: {release_id!r} is kept for totals; choose another")
-    public, total = costs, None
-    if public is None and cost_budget is None:
-        tell("public costs")
-        public = derived_costs(network)
-    if public is not None:
-        check_settings(network, public.values, beta, method, band, agents)
-    tell("privacy phase")
-    if cost_budget is not None and not ledger.knows(release_id):
-        _check_both(network, mechanism, cost_budget, ledger)
-    noisy = privatise(
-        network,
-        mechanism,
-        ledger,
-        release_id,
-        accept_unsound=accept_unsound,
-        about=_about(public),
-    )
-    noisy.require_private()
-    entry, forgetful = ledger.entry(release_id), blank(network)
-    if cost_budget is not None:
-        alpha = _distance(mechanism)
-        total = privatise_total(network, cost_budget, alpha, ledger, release_id)
-        entry = ledger.entry(total_id(release_id))
-        tell("public costs")
-        public = bought_costs(forgetful, noisy, total)
-    assert public is not None
-    bounds = mechanism.specification().get("bounds", "")
-    basis = Basis(
-        release_id, noisy.guarantee, noisy.origin, total, entry, public, float(beta), band, bounds
-    )
-    tell("fidelity phase")
-    restored = restore(forgetful, noisy, public.values, float(beta), method, band, agents)
-    history = None if restored.agents is None else restored.agents.history
-    made = certified(forgetful, basis, restored, history, key, tell)
-    return replace(made, noisy=noisy)
-
-
-def _about(costs: PublicCosts | None) -> dict[str, str]:
-    """Return what a draw stands for beside its noise: costs from raw loads are those of one day.
-
-    Without this, changed loads under an old id would give away new costs, again and again.
-    """
-    digest = "" if costs is None else costs.derived_digest()
-    return {"costs_derived": digest} if digest else {}
-
-
-def _distance(mechanism: Mechanism) -> float:
-    alpha = mechanism.guarantee().distance
-    if alpha is None:
-        raise GridveilError(
-            "costs can be bought with a Laplace mechanism only, which has a distance"
+    def __repr__(self) -> str:
+        stated = self.certificate
+        return (
+            f"Release({stated.release_id!r} of {stated.network!r}: {stated.protection.loads} loads "
+            f"by {stated.protection.mechanism}, ε = {stated.protection.epsilon:g}; optimal cost "
+            f"{stated.fidelity.cost_gap_optimal:+.2%} against O*)"
         )
-    return alpha
 
-
-def _check_both(
-    network: Network, mechanism: Mechanism, cost_budget: Number, ledger: Ledger
-) -> None:
-    """Refuse before the first draw what the second could not pay for."""
-    guarantee = mechanism.guarantee()
-    spent = exact(guarantee.epsilon, "epsilon") + exact(cost_budget, "cost budget")
-    if exact(cost_budget, "cost budget") <= 0:
-        raise GridveilError(f"cost budget: {cost_budget} must be above 0")
-    ledger.check(spending(owner_of(network), spent, _distance(mechanism)))
+    def _repr_html_(self) -> str:
+        protection, fidelity = self.certificate.protection, self.certificate.fidelity
+        rows = [
+            ("promise", protection.promise),
+            ("method", fidelity.method),
+            ("largest violation, p.u.", fidelity.max_violation),
+            ("optimal cost against O*", f"{fidelity.cost_gap_optimal:+.3%}"),
+            ("ε spent per load, all releases", protection.cumulative_epsilon),
+            ("files", ", ".join(sorted(self.files))),
+        ]
+        return html_table(repr(self), ("", ""), rows)
 
 
 @dataclass(frozen=True)
@@ -179,76 +105,84 @@ class Basis:
 
     release_id: str
     guarantee: Guarantee
+    """Of the loads; what the costs took of ε comes on top."""
+    parameters: Mapping[str, str]
+    """The mechanism's specification."""
     origin: Origin
-    total: NoisyTotal | None
+    epsilon_costs: float
     entry: Entry
     costs: PublicCosts
     beta: float
     band: BandKind
-    bounds: str
-    """Where public bounds were published, if there are any."""
+    method: type[FidelityMethod]
 
 
-def certified(
+def draft(network: Network, basis: Basis) -> Certificate:
+    """Return a certificate with everything that is known before the fidelity phase.
+
+    It is validated as a whole: what cannot be certified fails here, before anything is charged.
+    """
+    nothing = Violations(*[0.0] * 8)
+    fidelity = {
+        "status": "optimal",
+        "cost_dispatch": 0.0,
+        "cost_gap_dispatch": 0.0,
+        "worst_generator_gap": 0.0,
+        "cost_optimal": 0.0,
+        "cost_gap_optimal": 0.0,
+        "max_violation": 0.0,
+        "violations": _stated(nothing),
+    }
+    return _certificate(network, basis, fidelity, _software(on_gpu=False))
+
+
+def certify(
     network: Network,
     basis: Basis,
     restored: Restored,
     history: History | None,
     key: Ed25519PrivateKey | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Notify = lambda _: None,
 ) -> Release:
-    """Certify what the fidelity phase came to, as a release of a network without loads.
+    """Certify what the fidelity phase found, as a release of a network without loads.
 
-    `history` is that of the agents, if they solved it.
+    Args:
+        network: The blank network.
+        basis: What was drawn and decided.
+        restored: What the fidelity phase found.
+        history: That of the agents, if they solved it.
+        key: Signs the certificate.
+        notify: Told of each phase.
     """
-    costs = basis.costs
+    again = f"; the private loads are kept under release id {basis.release_id!r}"
     if not restored.status.solved:
         raise GridveilError(
             f"the fidelity phase failed: {restored.status.value}. The private loads are kept "
             f"under release id {basis.release_id!r}: try again with another beta or method, at no "
             "further cost"
         )
-    tell("verification")
+    notify("verification")
     p, q = restored.network.loads.values.T
     published = publish(network, p, q, restored.point)
-    again = f"; the private loads are kept under release id {basis.release_id!r}"
-    broken = violations(published.network, published.point).largest
-    if broken > FEASIBILITY_TOLERANCE:
+    largest = violations(published.network, published.point).largest
+    if largest > FEASIBILITY_TOLERANCE:
         raise GridveilError(
-            f"the network found breaks its limits by {broken:.1e} p.u., and a release by at most "
+            f"the network found breaks its limits by {largest:.1e} p.u., and a release by at most "
             f"{FEASIBILITY_TOLERANCE:g}; a central solver can take the last step (polish){again}"
         )
     opf = solve_acopf(published.network)
     if not opf.status.solved:
         raise GridveilError(f"the network found has no AC-OPF: {opf.status.value}{again}")
-    fidelity = _fidelity(published, opf, basis, restored)
-    if not is_kept(fidelity):
+    figures = _fidelity(published, opf, basis, restored)
+    if figures is None:
         raise GridveilError(f"the network found does not keep beta = {basis.beta:g}{again}")
+    on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
+    certificate = _certificate(network, basis, figures, _software(on_gpu))
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
-        LOADS: loads_csv(published),
+        LOADS: csv_bytes(LOADS_COLUMNS, _load_rows(published)),
     }
-    certificate = Certificate(
-        format="gridveil-certificate",
-        version=1,
-        release_id=basis.release_id,
-        network=network.name,
-        base_mva=network.base_mva,
-        drawn_at=basis.entry.drawn_at,
-        software=_software(restored),
-        protection=_protection(basis, network),
-        invariants=invariants(costs.provenance, costs.source),
-        costs=Costs(
-            provenance=costs.provenance.value,
-            source=costs.source,
-            generators=(network.generators.row + 1).tolist(),
-            dollars_per_hour=costs.values.tolist(),
-        ),
-        fidelity=fidelity,
-        load_buses=network.load_buses,
-        files={},
-    )
-    tell("report")
+    notify("report")
     files[REPORT] = report_page(certificate, published, history)
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     certificate = certificate.model_copy(update={"files": digests}).sealed()
@@ -258,106 +192,123 @@ def certified(
     return Release(certificate, files, None, published, restored, opf)
 
 
-def loads_csv(published: PublishedCase) -> bytes:
-    """Return the released loads as a table, in MW and MVAr, with the numbers of the case file."""
-    bus, rows = published.network.case.tables["bus"], published.network.loads.row
-    number, p, q = (bus.column(name)[rows].tolist() for name in ("bus_i", "Pd", "Qd"))
-    return csv_bytes(LOADS_HEADER, zip(map(int, number), p, q, strict=True))
+def _certificate(
+    network: Network, basis: Basis, fidelity: Mapping[str, object], software: dict[str, str]
+) -> Certificate:
+    costs = basis.costs
+    return Certificate(
+        format="gridveil-certificate",
+        version=VERSION,
+        release_id=basis.release_id,
+        network=network.name,
+        base_mva=network.base_mva,
+        drawn_at=basis.entry.drawn_at,
+        software=software,
+        protection=_protection(basis, network),
+        invariants=[
+            Invariant(what=what, provenance=provenance)
+            for what, provenance in invariants(costs.provenance, costs.source)
+        ],
+        costs=StatedCosts.model_validate(
+            {
+                "provenance": costs.provenance.value,
+                "source": costs.source,
+                "generators": (network.generators.row + 1).tolist(),
+                "dollars_per_hour": costs.values.tolist(),
+            }
+        ),
+        fidelity=Fidelity.model_validate(
+            {
+                "promise": basis.method.promise(basis.beta, basis.band),
+                "method": basis.method.name,
+                "band": basis.band.value,
+                "beta": basis.beta,
+                "cost_target": float(costs.values.sum()),
+                **fidelity,
+            }
+        ),
+        load_buses=network.load_buses,
+        files={},
+    )
+
+
+def promised(basis: Basis) -> Guarantee:
+    """Return what a release promises of each load, what the costs took included."""
+    total = exact(basis.guarantee.epsilon, "epsilon") + exact(basis.epsilon_costs, "cost budget")
+    return replace(basis.guarantee, epsilon=float(total))
 
 
 def _protection(basis: Basis, network: Network) -> Protection:
-    entry, base = basis.entry, network.base_mva
-    for_costs = 0.0 if basis.total is None else basis.total.epsilon
-    total = exact(basis.guarantee.epsilon, "epsilon") + exact(for_costs, "cost budget")
-    promise = replace(basis.guarantee, epsilon=float(total))
+    entry, base, promise = basis.entry, network.base_mva, promised(basis)
     bought = basis.costs.provenance is Provenance.BOUGHT
+    uncovered = [
+        text.replace(", the costs O*", "") if bought else text for text in promise.not_covered
+    ]
+    if promise.delta > 0:
+        uncovered.append("several releases of the same load: their δ add up, and are not counted")
     figures = {
         "promise": promise.sentence(base),
         "unit": promise.unit,
         "mechanism": promise.mechanism,
         "epsilon": promise.epsilon,
-        "epsilon_costs": for_costs,
+        "epsilon_costs": basis.epsilon_costs,
         "delta": promise.delta,
         "alpha_pu": promise.distance,
         "alpha_mva": None if promise.distance is None else promise.distance * base,
         "metric": promise.metric,
         "grid_step_pu": promise.step,
         "noise_scale_pu": promise.scale,
+        "parameters": dict(basis.parameters),
         "caution": promise.caution,
         "cumulative_epsilon": float(entry.cumulative),
         "cumulative_distance_mva": None if entry.distance is None else float(entry.distance),
         "entropy": basis.origin.value,
         "loads": len(network.loads),
-        "bounds": basis.bounds,
-        "not_covered": [
-            text.replace(", the costs O*", "") if bought else text for text in promise.not_covered
-        ],
+        "bounds": basis.parameters.get("bounds", ""),
+        "not_covered": uncovered,
     }
     return Protection.model_validate(figures)
 
 
-def invariants(provenance: str, source: str) -> list[Invariant]:
-    """Return what a release keeps, and where it comes from."""
-    return [
-        Invariant(
-            what="which buses have a load",
-            provenance="public by declaration: the list of load buses",
-        ),
-        Invariant(
-            what="topology, impedances, limits, costs, comments and all else in the case file",
-            provenance="public by declaration: the source file, but for its loads and its solution",
-        ),
-        Invariant(
-            what="the generators' costs O*, within beta",
-            provenance=f"published: {source}" if provenance == Provenance.PUBLISHED else source,
-        ),
-    ]
-
-
 def _fidelity(
-    published: PublishedCase,
-    opf: OPFResult,
-    basis: Basis,
-    restored: Restored,
-) -> Fidelity:
-    costs = basis.costs
-    broken = violations(published.network, published.point)
+    published: PublishedCase, opf: OPFResult, basis: Basis, restored: Restored
+) -> dict[str, object] | None:
+    """Return the figures of the published network, None if costs are not kept."""
+    found = violations(published.network, published.point)
     dispatch = published.network.generators.costs(published.point.p)
-    target = float(costs.values.sum())
-    figures = {
-        "method": restored.method.value,
-        "band": basis.band.value,
+    target = float(basis.costs.values.sum())
+    gaps = CostGaps(
+        dispatch=relative_gap(float(dispatch.sum()), target),
+        worst_generator=worst_gap(dispatch, basis.costs.values),
+        optimal=relative_gap(opf.cost, target),
+    )
+    if not keeps_beta(basis.method.kept_gap(gaps, basis.band), basis.beta):
+        return None
+    return {
         "status": restored.status.name.lower(),
-        "beta": basis.beta,
-        "cost_target": target,
         "cost_dispatch": float(dispatch.sum()),
-        "cost_gap_dispatch": relative_gap(float(dispatch.sum()), target),
-        "worst_generator_gap": worst_gap(dispatch, costs.values),
+        "cost_gap_dispatch": gaps.dispatch,
+        "worst_generator_gap": gaps.worst_generator,
         "cost_optimal": opf.cost,
-        "cost_gap_optimal": relative_gap(opf.cost, target),
-        "max_violation": broken.largest,
-        "violations": Violations(**{name: float(value) for name, value in vars(broken).items()}),
+        "cost_gap_optimal": gaps.optimal,
+        "max_violation": found.largest,
+        "violations": _stated(found),
     }
-    return Fidelity.model_validate(figures)
 
 
-def is_kept(fidelity: Fidelity) -> bool:
-    """Whether costs are as near to O* as the method promises."""
-    return cost_gap(fidelity) <= fidelity.beta + _ROUNDING
+def _stated(found: Violations) -> StatedViolations:
+    return StatedViolations(**{name: float(value) for name, value in vars(found).items()})
 
 
-def cost_gap(fidelity: Fidelity) -> float:
-    """Return the gap that the method keeps within β."""
-    if fidelity.method == "bilevel":
-        return abs(fidelity.cost_gap_optimal)
-    if fidelity.band == "total":
-        return abs(fidelity.cost_gap_dispatch)
-    return fidelity.worst_generator_gap
+def _load_rows(published: PublishedCase) -> list[tuple[int, float, float]]:
+    """Return the released loads, in MW and MVAr, with the numbers of the case file."""
+    bus, rows = published.network.case.tables["bus"], published.network.loads.row
+    number, p, q = (bus.column(name)[rows].tolist() for name in ("bus_i", "Pd", "Qd"))
+    return list(zip(map(int, number), p, q, strict=True))
 
 
-def _software(restored: Restored) -> dict[str, str]:
+def _software(on_gpu: bool) -> dict[str, str]:
     """Return what the bytes of a release depend on; with agents on a GPU, its compiler too."""
-    on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
     packages = (*_PACKAGES, "numba-cuda") if on_gpu else _PACKAGES
     return {
         "gridveil": version("gridveil"),

@@ -12,7 +12,7 @@ from gridveil.admm.history import History
 from gridveil.arrays import FloatArray
 from gridveil.opf.operating_point import complex_flows
 from gridveil.publication.case_file import PublishedCase
-from gridveil.publication.certificate import Certificate, Fidelity
+from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.charts import Curve, bands, bars, curves, network_graph
 from gridveil.publication.report.html import details, html_page, table
 from gridveil.publication.report.positions import positions
@@ -62,18 +62,9 @@ def _summary(certificate: Certificate) -> str:
         "<p>The loads of this network are not the true ones. Each was changed at random by its "
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
         "enough that the network works: power flows, no limit is broken, and "
-        f"{_cost_promise(kept)} of the public costs O*.</p>"
+        f"{escape(kept.promise)} of the public costs O*.</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
-
-
-def _cost_promise(kept: Fidelity) -> str:
-    """Return what the method promises about costs, in words."""
-    if kept.method == "bilevel":
-        return f"running it at its cheapest comes within {kept.beta:.3g}"
-    if kept.band == "total":
-        return f"there is a way to run it that comes within {kept.beta:.3g}"
-    return f"there is a way to run it that comes, for every generator, within {kept.beta:.3g}"
 
 
 def _guarantee(certificate: Certificate) -> str:

@@ -1,0 +1,51 @@
+"""Reads the certificate of a release, whichever version it has."""
+
+import json
+from dataclasses import dataclass
+
+from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.publication.certificate import (
+    VERSION,
+    Certificate,
+    document_bytes,
+    document_digest,
+)
+from gridveil.publication.certificate_v1 import CertificateV1
+from gridveil.publication.folder import CERTIFICATE
+
+
+@dataclass(frozen=True)
+class ReadCertificate:
+    """A certificate as it was read."""
+
+    certificate: Certificate
+    """What it states, in the terms of the present version."""
+    computed_digest: str
+    """The digest that its contents have, by the rule of its own version."""
+
+
+def read_certificate(data: bytes) -> ReadCertificate:
+    """Read a certificate, or say what is wrong with it."""
+    kind = CertificateV1 if _version(data) == 1 else Certificate
+    with told_as_mistakes(CERTIFICATE):
+        document = kind.model_validate_json(data)
+    if document_bytes(document) != data:  # names that stand there twice, for example
+        raise GridveilError(f"{CERTIFICATE}: not as it was written: something was added")
+    with told_as_mistakes(CERTIFICATE):
+        certificate = document.upgraded() if isinstance(document, CertificateV1) else document
+    assert isinstance(certificate, Certificate)
+    return ReadCertificate(certificate, document_digest(document))
+
+
+def _version(data: bytes) -> int:
+    """Return the version a document has, or the present one where it does not say."""
+    try:
+        version = json.loads(data)["version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return VERSION
+    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
+        raise GridveilError(
+            f"{CERTIFICATE}: version {version}, but this program knows versions up to {VERSION}; "
+            "a newer Gridveil can verify it"
+        )
+    return version if version == 1 else VERSION
