@@ -61,7 +61,7 @@ def run(path: Path, seeds: range) -> list[Run]:
     runs = []
     for beta, seed in itertools.product(BETAS, seeds):
         noisy = simulate_loads(network, PolarLaplace.of(1, ALPHA), seed)
-        central = restore(network, noisy, costs, beta)
+        central = restore(network, noisy, costs, beta, "central")
         found = restore(network, noisy, costs, beta, "admm")
         assert found.agents is not None
         apart = found.network.loads.values - central.network.loads.values

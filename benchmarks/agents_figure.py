@@ -23,7 +23,7 @@ def main() -> None:
     network = load_case("case39_epri")
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
-    central = restore(network, noisy, costs, 0.1)
+    central = restore(network, noisy, costs, 0.1, "central")
     figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True, layout="constrained")
     for axes, policy in zip(panels, (Policy.PAPER, Policy.FAST), strict=True):
         options = AgentOptions(policy, tolerance=0.0 if policy is Policy.PAPER else 1e-8)

@@ -75,8 +75,9 @@ def many_seconds(network: Network, costs: FloatArray, threads: int) -> float:
     started = time.perf_counter()
     ended = []
     restore_many(
-        network, draws, costs, 0.1, options, threads, lambda _: ended.append(time.perf_counter())
-    )
+        network, draws, costs, 0.1, "admm", agents=options, threads=threads,
+        progress=lambda _: ended.append(time.perf_counter()),
+    )  # fmt: skip
     return ended[-1] - started
 
 

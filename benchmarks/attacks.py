@@ -10,8 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks.figures import BLUE, GREY, ORANGE, save
-from gridveil.privacy.audit import audit, near_pairs
+from gridveil.privacy.audit import audit
 from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.mechanisms.base import near_pairs
 from gridveil.privacy.mechanisms.piecewise import Piecewise
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 
@@ -59,7 +60,7 @@ def piecewise() -> None:
     found = []
     for alpha in alphas:
         mechanism = Piecewise.of(1, alpha, BOUNDS, "paper")
-        result = audit(mechanism, 1.0, near_pairs(alpha), 60_000)
+        result = audit(mechanism, epsilon=1.0, pairs=near_pairs(alpha), trials=60_000)
         found.append(result.epsilon_lower_bound)
         print(f"piecewise as printed, α = {alpha}: claimed 1, audited ε ≥ {found[-1]:.2f}")
     figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")

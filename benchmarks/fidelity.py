@@ -34,7 +34,7 @@ class Draw:
     solved: bool
     max_violation: float
     worst_generator_gap: float
-    cost_gap_opf: float
+    cost_gap_optimal: float
     displacement: float
     extra_displacement: float
     solves: int
@@ -58,7 +58,7 @@ def run(path: Path) -> dict[tuple[float, float], list[Draw]]:
                     r.status.solved,
                     r.max_violation,
                     r.worst_generator_gap,
-                    r.cost_gap_opf,
+                    r.cost_gap_optimal,
                     r.displacement,
                     r.extra_displacement,
                     r.solves,
@@ -79,7 +79,8 @@ def _rows(
             for d in central
         ]
         within = [
-            d.solved and d.max_violation <= 1e-6 and abs(d.cost_gap_opf) <= beta for d in bilevel
+            d.solved and d.max_violation <= 1e-6 and abs(d.cost_gap_optimal) <= beta
+            for d in bilevel
         ]
         yield (
             [
@@ -89,10 +90,10 @@ def _rows(
                 f"{sum(kept)}/{len(kept)}",
                 f"{max(d.max_violation for d in central):.0e}",
                 f"{np.mean([d.displacement for d in central]):.4f}",
-                f"{max(abs(d.cost_gap_opf) for d in central):.2%}",
+                f"{max(abs(d.cost_gap_optimal) for d in central):.2%}",
                 f"{np.median([d.ratio for d in central]):.1f}",
                 f"{sum(within)}/{len(within)}",
-                f"{max(abs(d.cost_gap_opf) for d in bilevel):.3%}",
+                f"{max(abs(d.cost_gap_optimal) for d in bilevel):.3%}",
                 f"{np.mean([d.extra_displacement for d in bilevel]):.4f}",
                 f"{np.median([d.ratio for d in bilevel]):.1f}",
             ],

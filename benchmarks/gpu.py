@@ -62,7 +62,7 @@ def prepare(folder: Path) -> None:
         found = {"costs": opf.generator_costs}
         if len(network.buses) <= LARGEST_CENTRAL:
             noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), SEED)
-            central = restore(network, noisy, opf.generator_costs, BETA)
+            central = restore(network, noisy, opf.generator_costs, BETA, "central")
             assert central.status.solved, name
             found["central"] = central.network.loads.values
         np.savez(folder / f"{name}.npz", **found)

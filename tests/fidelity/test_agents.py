@@ -27,7 +27,7 @@ TIGHT = AgentOptions(tolerance=1e-8, max_iterations=50_000)
 def study(network, seed=1, beta=0.01, alpha=0.1, **options):
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, alpha), seed)
-    central = restore(network, noisy, costs, beta)
+    central = restore(network, noisy, costs, beta, "central")
     return central, restore(network, noisy, costs, beta, "admm", **options)
 
 
@@ -154,7 +154,9 @@ def test_many_draws_are_each_as_if_alone():
     costs = solve_acopf(network).generator_costs
     draws = [simulate_loads(network, PolarLaplace.of(1, 0.1), seed) for seed in range(6)]
     options, done = AgentOptions(max_iterations=300), []
-    together = restore_many(network, draws, costs, 0.01, options, threads=2, progress=done.append)
+    together = restore_many(
+        network, draws, costs, 0.01, "admm", agents=options, threads=2, progress=done.append
+    )
     assert done == [1, 2, 3, 4, 5, 6]
     for noisy, found in zip(draws, together, strict=True):
         alone = restore(network, noisy, costs, 0.01, "admm", agents=options)
@@ -192,4 +194,6 @@ def test_a_checkpoint_for_many_draws_is_refused(tmp_path):
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
     options = replace(AgentOptions(), checkpoint=tmp_path / "x.npz")
     with pytest.raises(GridveilError, match="one by one"):
-        restore_many(network, [noisy], solve_acopf(network).generator_costs, 0.01, options)
+        restore_many(
+            network, [noisy], solve_acopf(network).generator_costs, 0.01, "admm", agents=options
+        )

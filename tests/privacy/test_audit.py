@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from gridveil.errors import GridveilError
-from gridveil.privacy.audit import Verdict, audit, far_pairs, near_pairs
+from gridveil.privacy.audit import AuditVerdict, audit
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.mechanisms.piecewise import Piecewise
+from gridveil.privacy.mechanisms.base import near_pairs
+from gridveil.privacy.mechanisms.piecewise import Piecewise, far_pairs
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace, planar_laplace
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 
@@ -31,15 +32,17 @@ SURE = 1 - 1e-6
     ids=["polar", "product", "piecewise-sound"],
 )
 def test_sound_mechanisms_are_found_within_a_tenth_of_their_claim(mechanism, pairs, trials):
-    result = audit(mechanism, 1.0, pairs, trials, SURE)
+    result = audit(mechanism, epsilon=1.0, pairs=pairs, trials=trials, confidence=SURE)
     assert 0.9 <= result.epsilon_lower_bound <= 1.0
-    assert result.verdict is Verdict.CONSISTENT
+    assert result.verdict is AuditVerdict.CONSISTENT
 
 
 def test_the_papers_piecewise_calibration_is_caught():
-    result = audit(Piecewise.of(1, 0.1, BOUNDS, "paper"), 1.0, near_pairs(0.1), 20_000)
+    result = audit(
+        Piecewise.of(1, 0.1, BOUNDS, "paper"), epsilon=1.0, pairs=near_pairs(0.1), trials=20_000
+    )
     assert result.epsilon_lower_bound > 5
-    assert result.verdict is Verdict.BROKEN
+    assert result.verdict is AuditVerdict.BROKEN
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ class TooLittleNoise(PolarLaplace):
     ("broken", "trials"), [(ExponentialRadius, 100_000), (TooLittleNoise, 300_000)]
 )
 def test_broken_polar_mechanisms_are_caught(broken, trials):
-    result = audit(broken.of(1, 0.1), 1.0, ZERO_AND_ALPHA, trials)
-    assert result.verdict is Verdict.BROKEN
+    result = audit(broken.of(1, 0.1), epsilon=1.0, pairs=ZERO_AND_ALPHA, trials=trials)
+    assert result.verdict is AuditVerdict.BROKEN
 
 
 def test_one_unlucky_game_is_played_again():
@@ -80,8 +83,10 @@ def test_one_unlucky_game_is_played_again():
             games.append(len(loads))
             return loads if len(games) == 1 else super().release(loads)
 
-    result = audit(UnluckyOnce.of(1, 0.1), 1.0, ZERO_AND_ALPHA, 20_000, SURE)
-    assert result.verdict is not Verdict.BROKEN
+    result = audit(
+        UnluckyOnce.of(1, 0.1), epsilon=1.0, pairs=ZERO_AND_ALPHA, trials=20_000, confidence=SURE
+    )
+    assert result.verdict is not AuditVerdict.BROKEN
     assert len(games) == 2
 
 
@@ -91,7 +96,10 @@ def test_too_much_noise_is_told_apart_from_a_proof():
         def release(self, loads):
             return ProductLaplace.of(0.5, 0.1).release(loads)
 
-    assert audit(TooMuchNoise.of(1, 0.1), 1.0, ZERO_AND_ALPHA, 60_000).verdict is Verdict.WEAK
+    assert (
+        audit(TooMuchNoise.of(1, 0.1), epsilon=1.0, pairs=ZERO_AND_ALPHA, trials=60_000).verdict
+        is AuditVerdict.WEAK
+    )
 
 
 def test_all_pairs_are_at_distance_alpha_and_a_zero_load_is_among_them():
@@ -103,7 +111,7 @@ def test_all_pairs_are_at_distance_alpha_and_a_zero_load_is_among_them():
 
 def test_too_few_trials_are_refused():
     with pytest.raises(GridveilError, match="too few"):
-        audit(PolarLaplace.of(1, 0.1), 1.0, ZERO_AND_ALPHA, 10)
+        audit(PolarLaplace.of(1, 0.1), epsilon=1.0, pairs=ZERO_AND_ALPHA, trials=10)
 
 
 def test_a_leak_turned_upside_down_is_caught():
@@ -114,5 +122,5 @@ def test_a_leak_turned_upside_down_is_caught():
         def release(self, loads):
             return np.array([1000, 0]) - loads
 
-    result = audit(UpsideDown.of(1, 0.1), 1.0, ZERO_AND_ALPHA, 5_000)
-    assert result.verdict is Verdict.BROKEN
+    result = audit(UpsideDown.of(1, 0.1), epsilon=1.0, pairs=ZERO_AND_ALPHA, trials=5_000)
+    assert result.verdict is AuditVerdict.BROKEN

@@ -21,7 +21,9 @@ def start(network, folder):
     if child == 0:
         try:
             ledger = Ledger(folder / "ledger.sqlite")
-            made = release(network, PolarLaplace.of(1, 0.1), 0.01, ledger, "one")
+            made = release(
+                network, ledger, mechanism=PolarLaplace.of(1, 0.1), beta=0.01, release_id="one"
+            )
             made.save(folder / "out")
         finally:
             os._exit(0)

@@ -36,7 +36,15 @@ def ledger(tmp_path):
 @pytest.mark.parametrize("name", ["case14_ieee", "case39_epri"])
 def test_a_release_keeps_its_promises_and_verifies(ledger, tmp_path, name, method):
     agents = AgentOptions(polish=True) if method == "admm" else None
-    made = release(load_case(name), MECHANISM, 0.01, ledger, "one", method=method, agents=agents)
+    made = release(
+        load_case(name),
+        ledger,
+        mechanism=MECHANISM,
+        beta=0.01,
+        release_id="one",
+        method=method,
+        agents=agents,
+    )
     made.save(tmp_path / "out")
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "certificate.json", "loads.csv", "network.m", "report.html",
@@ -53,7 +61,7 @@ def test_a_release_keeps_its_promises_and_verifies(ledger, tmp_path, name, metho
 
 def test_only_loads_and_the_solution_differ_from_the_source(ledger, tmp_path):
     network = load_case("case39_epri")
-    made = release(network, MECHANISM, 0.01, ledger, "one")
+    made = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one")
     made.save(tmp_path / "out")
     source, released = network.case, read_matpower(tmp_path / "out" / "network.m")
     changed = {"bus": {"Pd", "Qd", "Vm", "Va"}, "gen": {"Pg", "Qg", "Vg"}, "branch": set()}
@@ -86,14 +94,26 @@ def test_no_byte_holds_a_raw_load(ledger, tmp_path, monkeypatch, capfd):
     work.mkdir()
     monkeypatch.setenv("TMPDIR", str(work))
     network = load_case(source)
-    made = release(network, MECHANISM, 0.05, Ledger(work / "ledger.sqlite"), "one", tell=print)
+    made = release(
+        network,
+        Ledger(work / "ledger.sqlite"),
+        mechanism=MECHANISM,
+        beta=0.05,
+        release_id="one",
+        notify=print,
+    )
     made.save(work / "out")
     print(made, network, made.restored, verify(work / "out"))
     with pytest.raises(GridveilError) as refused:
         release(
-            network, MECHANISM, 1e-9, Ledger(work / "ledger.sqlite"), "one", method="admm",
-            agents=AgentOptions(tolerance=1e-2),
-        )  # fmt: skip
+            network,
+            Ledger(work / "ledger.sqlite"),
+            mechanism=MECHANISM,
+            beta=1e-9,
+            release_id="one",
+            method="admm",
+            agents=AgentOptions(tolerance=1e-2, polish=False),
+        )
     printed = "".join(capfd.readouterr()) + str(refused.value)
     written = b"".join(p.read_bytes() for p in work.rglob("*") if p.is_file())
     raw = [81.23456789, 21.98765432, 51.31313131, 11.71717171]
@@ -120,9 +140,9 @@ def test_after_the_noise_is_drawn_the_loads_do_not_matter(ledger, method):
     costs = public_costs(network)
     agents = AgentOptions(polish=True) if method == "admm" else None
     options = {"costs": costs, "method": method, "agents": agents}
-    one = release(network, MECHANISM, 0.01, ledger, "one", **options)
+    one = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", **options)
     swapped = network.with_loads(network.loads.p[::-1] * 2, network.loads.q[::-1] - 0.3)
-    other = release(swapped, MECHANISM, 0.01, ledger, "one", **options)
+    other = release(swapped, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", **options)
     assert one.files == other.files
 
 
@@ -153,17 +173,20 @@ def test_not_even_the_width_of_a_number_remains(tmp_path, ledger):
     texts = {blank(network).case.text for network in networks}
     assert len(texts) == 1
     costs = PublicCosts(np.array([1000.0, 900.0]), Provenance.PUBLISHED, "annual report")
-    made = [release(n, MECHANISM, 1.0, ledger, "one", costs=costs).files for n in networks]
+    made = [
+        release(n, ledger, mechanism=MECHANISM, beta=1.0, release_id="one", costs=costs).files
+        for n in networks
+    ]
     assert made[0] == made[1] == made[2]
 
 
 def test_new_loads_under_an_old_id_are_refused(ledger):
     """Their costs would be told again and again, unprotected, for one charge."""
     network = load_case("case14_ieee")
-    release(network, MECHANISM, 0.01, ledger, "one")
+    release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one")
     changed = network.with_loads(network.loads.p * 1.1, network.loads.q)
     with pytest.raises(GridveilError, match="other parameters"):
-        release(changed, MECHANISM, 0.01, ledger, "one")
+        release(changed, ledger, mechanism=MECHANISM, beta=0.01, release_id="one")
 
 
 def test_foreseeable_mistakes_cost_nothing(ledger):
@@ -175,9 +198,17 @@ def test_foreseeable_mistakes_cost_nothing(ledger):
     ):
         beta = options.pop("beta")
         with pytest.raises(GridveilError):
-            release(network, MECHANISM, beta, ledger, "one", cost_budget="0.1", **options)
+            release(
+                network,
+                ledger,
+                mechanism=MECHANISM,
+                beta=beta,
+                release_id="one",
+                cost_budget="0.1",
+                **options,
+            )
     with pytest.raises(GridveilError, match="kept for totals"):
-        release(network, MECHANISM, 0.01, ledger, "x (total)")
+        release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="x (total)")
     assert ledger.accounts() == []
 
 
@@ -203,33 +234,54 @@ def test_a_solved_files_extra_columns_are_cleared(tmp_path):
 
 def test_the_same_id_gives_the_same_bytes_and_charges_once(ledger):
     network = load_case("case14_ieee")
-    one = release(network, MECHANISM, 0.01, ledger, "one")
-    assert release(network, MECHANISM, 0.01, ledger, "one").files == one.files
+    one = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one")
+    assert (
+        release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one").files
+        == one.files
+    )
     assert {account.spent for account in ledger.accounts()} == {1}
     assert one.certificate.protection.cumulative_epsilon == 1.0
-    second = release(network, MECHANISM, 0.01, ledger, "two")
+    second = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="two")
     assert second.certificate.protection.cumulative_epsilon == 2.0
     # The first certificate still says what was spent when it was made.
-    assert release(network, MECHANISM, 0.01, ledger, "one").files == one.files
+    assert (
+        release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one").files
+        == one.files
+    )
 
 
 def test_where_costs_come_from_is_declared(ledger):
     network = load_case("case14_ieee")
-    derived = release(network, MECHANISM, 0.01, ledger, "one").certificate
+    derived = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one").certificate
     assert derived.costs.provenance == "derived"
     assert "not protected" in derived.invariants[2].provenance
-    given = release(network, MECHANISM, 0.01, ledger, "two", costs=public_costs(network))
+    given = release(
+        network,
+        ledger,
+        mechanism=MECHANISM,
+        beta=0.01,
+        release_id="two",
+        costs=public_costs(network),
+    )
     assert given.certificate.costs.provenance == "published"
     assert "annual report, page 3" in given.certificate.invariants[2].provenance
 
 
 def test_a_release_that_breaks_limits_is_refused_and_can_be_tried_again(ledger):
     network = load_case("case57_ieee")
-    loose = AgentOptions(tolerance=1e-2)
+    loose = AgentOptions(tolerance=1e-2, polish=False)
     with pytest.raises(GridveilError, match="a central solver can take the last step"):
-        release(network, MECHANISM, 0.01, ledger, "one", method="admm", agents=loose)
+        release(
+            network,
+            ledger,
+            mechanism=MECHANISM,
+            beta=0.01,
+            release_id="one",
+            method="admm",
+            agents=loose,
+        )
     for method in ("central", "admm"):  # agents alone do not keep limits as a release must
-        release(network, MECHANISM, 0.01, ledger, "one", method=method)
+        release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", method=method)
     assert {account.spent for account in ledger.accounts()} == {1}
 
 
@@ -239,11 +291,13 @@ def test_an_unsound_mechanism_is_refused(ledger):
     bounds = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "ratings")
     unsound = Piecewise.of(1, 0.1, bounds, "paper")
     with pytest.raises(GridveilError, match="refused for a release"):
-        release(load_case("case14_ieee"), unsound, 0.01, ledger, "one")
+        release(load_case("case14_ieee"), ledger, mechanism=unsound, beta=0.01, release_id="one")
 
 
 def test_another_release_never_overwrites(ledger, tmp_path):
-    made = release(load_case("case14_ieee"), MECHANISM, 0.01, ledger, "one")
+    made = release(
+        load_case("case14_ieee"), ledger, mechanism=MECHANISM, beta=0.01, release_id="one"
+    )
     (tmp_path / "out").mkdir()
     with pytest.raises(GridveilError, match="not overwritten"):
         made.save(tmp_path / "out")
@@ -256,7 +310,9 @@ def test_another_release_never_overwrites(ledger, tmp_path):
 
 def test_declared_loads_of_zero_are_released_too(ledger, tmp_path):
     network = load_case("case14_ieee", load_buses=range(1, 15))
-    made = release(network, ProductLaplace.of(1, 0.1), 0.05, ledger, "one")
+    made = release(
+        network, ledger, mechanism=ProductLaplace.of(1, 0.1), beta=0.05, release_id="one"
+    )
     made.save(tmp_path / "out")
     assert len(made.certificate.load_buses) == 14
     assert verify(tmp_path / "out").ok
@@ -265,14 +321,18 @@ def test_declared_loads_of_zero_are_released_too(ledger, tmp_path):
 
 
 def test_a_released_network_can_be_loaded_and_saved_like_any_other(ledger, tmp_path):
-    release(load_case("case14_ieee"), MECHANISM, 0.01, ledger, "one").save(tmp_path / "out")
+    release(
+        load_case("case14_ieee"), ledger, mechanism=MECHANISM, beta=0.01, release_id="one"
+    ).save(tmp_path / "out")
     network = load_case(tmp_path / "out" / "network.m")
     save_case(network, tmp_path / "again.m")
     assert (tmp_path / "again.m").read_bytes() == (tmp_path / "out" / "network.m").read_bytes()
 
 
 def test_the_certificate_has_no_seed_and_no_other_figures(ledger):
-    made = release(load_case("case14_ieee"), MECHANISM, 0.01, ledger, "one")
+    made = release(
+        load_case("case14_ieee"), ledger, mechanism=MECHANISM, beta=0.01, release_id="one"
+    )
     text = json.dumps(made.certificate.model_dump(mode="json"))
     assert not re.search("seed|displacement|noisy", text)
 
@@ -287,8 +347,9 @@ def test_the_schema_file_is_that_of_the_certificate():
 def test_costs_can_be_bought(ledger, tmp_path):
     """Then nothing but private numbers goes in: other raw loads give the same bytes."""
     network = load_case("case39_epri")
-    mechanism = PolarLaplace.of("0.8", 0.1)
-    one = release(network, mechanism, 0.01, ledger, "one", cost_budget="0.2")
+    one = release(
+        network, ledger, epsilon=1, alpha=0.1, beta=0.01, release_id="one", cost_budget="0.2"
+    )
     one.save(tmp_path / "out")
     assert verify(tmp_path / "out").ok
     told = one.certificate
@@ -301,17 +362,35 @@ def test_costs_can_be_bought(ledger, tmp_path):
     assert told.fidelity.cost_target == pytest.approx(true, rel=0.2)
     assert told.fidelity.cost_target != pytest.approx(true, rel=1e-6)
     swapped = network.with_loads(network.loads.p[::-1] * 2, network.loads.q[::-1] - 0.3)
-    assert release(swapped, mechanism, 0.01, ledger, "one", cost_budget="0.2").files == one.files
+    assert (
+        release(
+            swapped, ledger, epsilon=1, alpha=0.1, beta=0.01, release_id="one", cost_budget="0.2"
+        ).files
+        == one.files
+    )
 
 
 def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
     network = load_case("case14_ieee")
     with pytest.raises(GridveilError, match="over budget"):
-        release(network, PolarLaplace.of("2.5", 0.1), 0.01, ledger, "one", cost_budget="0.6")
+        release(
+            network,
+            ledger,
+            epsilon="3.1",
+            beta=0.01,
+            release_id="one",
+            cost_budget="0.6",
+        )
     with pytest.raises(GridveilError, match="need not be bought"):
         release(
-            network, MECHANISM, 0.01, ledger, "one", costs=public_costs(network), cost_budget="0.1"
+            network,
+            ledger,
+            mechanism=MECHANISM,
+            beta=0.01,
+            release_id="one",
+            costs=public_costs(network),
+            cost_budget="0.1",
         )
     with pytest.raises(GridveilError, match="must be above 0"):
-        release(network, MECHANISM, 0.01, ledger, "one", cost_budget="0")
+        release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", cost_budget="0")
     assert ledger.accounts() == []

@@ -26,7 +26,13 @@ from gridveil.publication.signing import read_private_key, read_public_key
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     ledger = Ledger(folder / "ledger.sqlite")
-    found = release(load_case("case14_ieee"), PolarLaplace.of(1, 0.1), 0.01, ledger, "one")
+    found = release(
+        load_case("case14_ieee"),
+        ledger,
+        mechanism=PolarLaplace.of(1, 0.1),
+        beta=0.01,
+        release_id="one",
+    )
     found.save(folder / "out")
     return folder / "out"
 
@@ -132,7 +138,8 @@ def test_a_false_claim_with_a_fitting_digest_is_found(out, part, field, claim):
 
 
 def test_a_smaller_beta_than_kept_is_found(out):
-    resealed(out, lambda content: content["fidelity"].update(beta=1e-9))
+    promise = "running it at its cheapest comes within 1e-09"
+    resealed(out, lambda content: content["fidelity"].update(beta=1e-9, promise=promise))
     assert broken(out) == ["costs keep β"]
 
 
@@ -162,7 +169,9 @@ def test_signatures(tmp_path):
     key = read_private_key(tmp_path / "mine.pem")
     ledger = Ledger(tmp_path / "ledger.sqlite")
     mechanism = PolarLaplace.of(1, 0.1)
-    made = release(load_case("case14_ieee"), mechanism, 0.01, ledger, "one", key=key)
+    made = release(
+        load_case("case14_ieee"), ledger, mechanism=mechanism, beta=0.01, release_id="one", key=key
+    )
     made.save(tmp_path / "out")
     mine, other = (read_public_key(tmp_path / f"{name}.pub") for name in ("mine", "other"))
     assert verify(tmp_path / "out", mine).ok

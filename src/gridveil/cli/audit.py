@@ -2,25 +2,36 @@
 
 from typing import Annotated
 
+import click
 import typer
 from rich.progress import Progress
 
-from gridveil.cli.options import CalibrationOption
+from gridveil import defaults
+from gridveil.cli.options import CalibrationOption, JsonOption
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.privacy import audit as game
-from gridveil.privacy.calibration import exact
-from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName, make_mechanism
+from gridveil.privacy.audit import AuditResult, AuditVerdict
+from gridveil.privacy.audit import audit as run_audit
+from gridveil.privacy.mechanisms.registry import MECHANISMS
 
 BROKEN = 1
 
 
 def audit(
-    mechanism: Annotated[MechanismName, typer.Option(help="Which mechanism to play against.")],
-    epsilon: Annotated[str, typer.Option(help="The ε it claims.")] = "1",
-    alpha: Annotated[str, typer.Option(help="The distance α it claims it for, in p.u.")] = "0.1",
-    trials: Annotated[int, typer.Option(help="Releases per pair of loads.")] = 60_000,
-    calibration: CalibrationOption = Calibrations.SOUND,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="Which mechanism to play against.", click_type=click.Choice(MECHANISMS.names)
+        ),
+    ] = defaults.MECHANISM,
+    epsilon: Annotated[str, typer.Option(help="The ε it claims.")] = defaults.EPSILON,
+    alpha: Annotated[
+        str, typer.Option(help="The distance α it claims it for, in p.u.")
+    ] = defaults.ALPHA,
+    trials: Annotated[
+        int, typer.Option(help="Releases per pair of loads.")
+    ] = defaults.AUDIT_TRIALS,
+    calibration: CalibrationOption = defaults.CALIBRATION,
+    as_json: JsonOption = False,
 ) -> None:
     """Bound a mechanism's true ε from below by a guessing game against its exact sampler.
 
@@ -28,40 +39,27 @@ def audit(
 
     Example: gridveil audit --mechanism polar-laplace --epsilon 1 --alpha 0.1 --trials 60000
     """
-    chosen = make_mechanism(
-        mechanism, epsilon, alpha, calibration=calibration.value, bounds=game.audit_bounds()
-    )
-    pairs = game.audit_pairs(mechanism, calibration, float(exact(alpha, "alpha")))
     with Progress(console=error_console, transient=True) as progress:
         bar = progress.add_task("playing")
-        result = game.audit(
-            chosen,
-            float(exact(epsilon, "epsilon")),
-            pairs,
-            trials,
+        result = run_audit(
+            mechanism,
+            epsilon=epsilon,
+            alpha=alpha,
+            calibration=calibration,
+            trials=trials,
             progress=lambda done, of: progress.update(bar, completed=done, total=of),
         )
     if as_json:
-        print_json(
-            {
-                "mechanism": result.mechanism,
-                "calibration": calibration.value if mechanism is MechanismName.PIECEWISE else None,
-                "epsilon_claimed": result.epsilon_claimed,
-                "epsilon_lower_bound": result.epsilon_lower_bound,
-                "confidence": result.confidence,
-                "trials": result.trials,
-                "verdict": result.verdict.name.lower(),
-                "meaning": result.verdict.value,
-            }
-        )
+        has_several = bool(MECHANISMS.get(mechanism).calibrations)
+        print_json({**result.figures(), "calibration": calibration if has_several else None})
     else:
-        _print(result, chosen.guarantee().caution)
-    if result.verdict is game.Verdict.BROKEN:
+        _print(result)
+    if result.verdict is AuditVerdict.BROKEN:
         raise typer.Exit(BROKEN)
 
 
-def _print(result: game.AuditResult, caution: str) -> None:
-    style = "bold red" if result.verdict is game.Verdict.BROKEN else "green"
+def _print(result: AuditResult) -> None:
+    style = "bold red" if result.verdict is AuditVerdict.BROKEN else "green"
     console.print(f"[bold]{result.mechanism}[/], {result.trials:,} releases per pair of loads")
     for pair in result.pairs:
         console.print(
@@ -74,5 +72,5 @@ def _print(result: game.AuditResult, caution: str) -> None:
         f"ε ≥ {result.epsilon_lower_bound:.3f}"
     )
     console.print(result.verdict.value, style=style)
-    if caution:
-        console.print(caution)
+    if result.caution:
+        console.print(result.caution)

@@ -1,22 +1,45 @@
 """Arguments and options that several commands have, said once."""
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import click
 import typer
 
+from gridveil import defaults
 from gridveil.admm.device import Device
+from gridveil.admm.options import AgentOptions, Progress
+from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
 from gridveil.errors import GridveilError
-from gridveil.fidelity.registry import Method
-from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
+from gridveil.fidelity.base import BandKind
+from gridveil.fidelity.registry import METHODS
+from gridveil.privacy.mechanisms.registry import MECHANISMS
 
-CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a .m file.")]
+CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a case file.")]
 EpsilonOption = Annotated[str, typer.Option(help="Privacy budget ε.")]
 AlphaOption = Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")]
 BetaOption = Annotated[str, typer.Option(help="How far costs may be off, relatively.")]
-MechanismOption = Annotated[MechanismName, typer.Option(help="The privacy mechanism.")]
-CalibrationOption = Annotated[Calibrations, typer.Option(help="Of the piecewise mechanism.")]
+MechanismOption = Annotated[
+    str,
+    typer.Option(help="The privacy mechanism.", click_type=click.Choice(MECHANISMS.names)),
+]
+CalibrationOption = Annotated[
+    str, typer.Option(help="Of a mechanism that has several: sound, or as the paper prints it.")
+]
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        help="bilevel: the optimal cost in its band; central: that of a dispatch; admm: agents.",
+        click_type=click.Choice(METHODS.names),
+    ),
+]
+BandOption = Annotated[
+    BandKind, typer.Option(help="Whose cost stays within beta: each generator's, or all.")
+]
 CostsOption = Annotated[
     Path | None,
     typer.Option(
@@ -24,6 +47,12 @@ CostsOption = Annotated[
         "Else computed from the raw loads."
     ),
 ]
+CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="The ledger file; GRIDVEIL_LEDGER or your data folder if none."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DeviceOption = Annotated[
     Device,
     typer.Option(
@@ -31,28 +60,143 @@ DeviceOption = Annotated[
         "more, if it is there."
     ),
 ]
-StartOption = Annotated[
-    Start,
-    typer.Option(
-        help="admm: set out from a flat network, or from a power flow of the noisy loads; auto "
-        "does so for 1,000 lines or more."
-    ),
-]
-_OF_AGENTS = (
-    "policy", "max_iterations", "tolerance", "time_limit", "checkpoint", "polish", "device",
-    "start",
-)  # fmt: skip
-CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]
 
 
-def refuse_agent_options(context: typer.Context, method: Method) -> None:
-    """Refuse options of the agents, given on the command line or in a file, that mean nothing."""
-    given = [
-        option.opts[0]
+@dataclass(frozen=True)
+class NoiseOptions:
+    """How loads are protected."""
+
+    epsilon: EpsilonOption = defaults.EPSILON
+    alpha: AlphaOption = defaults.ALPHA
+    mechanism: MechanismOption = defaults.MECHANISM
+    calibration: CalibrationOption = defaults.CALIBRATION
+    bounds: Annotated[
+        Path | None,
+        typer.Option(help="Public bounds, a CSV: for a mechanism that needs them, or to clamp to."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class FidelityOptions:
+    """How the fidelity phase is solved."""
+
+    beta: BetaOption = defaults.BETA
+    method: MethodOption = defaults.METHOD
+    band: BandOption = BandKind.GENERATOR
+
+
+@dataclass(frozen=True)
+class AgentFlags:
+    """How agents run, for a method that has agents."""
+
+    policy: Annotated[
+        Policy, typer.Option(help="admm: how penalties change; paper reproduces the paper.")
+    ] = Policy.FAST
+    max_iterations: Annotated[int, typer.Option(help="admm: iterations at most.")] = (
+        defaults.MAX_ITERATIONS
+    )
+    tolerance: Annotated[
+        float, typer.Option(help="admm: largest primal and dual residual, in p.u.")
+    ] = defaults.TOLERANCE
+    time_limit: Annotated[float, typer.Option(help="admm: seconds of iterating at most.")] = (
+        math.inf
+    )
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="admm: a file to keep the run in, and to go on from.")
+    ] = None
+    polish: Annotated[
+        bool | None,
+        typer.Option(
+            help="admm: a central last step, to the 1e-6 p.u. that a release must keep; releases "
+            "take it unless told otherwise.",
+            show_default=False,
+        ),
+    ] = None
+    device: DeviceOption = Device.CPU
+    start: Annotated[
+        Start,
+        typer.Option(
+            help="admm: set out from a flat network, or from a power flow of the noisy loads; auto "
+            "does so for 1,000 lines or more."
+        ),
+    ] = Start.AUTO
+
+    def options(
+        self,
+        context: typer.Context,
+        method: str,
+        progress: Callable[[Progress], None],
+        notify: Callable[[str], None],
+    ) -> AgentOptions | None:
+        """Return the options of the agents; None, and none may be given, where there are none."""
+        if not METHODS.get(method).has_agents:
+            _refuse(context, tuple(vars(self)), "--method admm")
+            return None
+        return AgentOptions(
+            policy=self.policy,
+            max_iterations=self.max_iterations,
+            tolerance=self.tolerance,
+            time_limit=self.time_limit,
+            polish=self.polish,
+            checkpoint=self.checkpoint,
+            progress=progress,
+            say=notify,
+            device=self.device,
+            start=self.start,
+        )
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was given on the command line or in a file of options."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name in ("COMMANDLINE", "DEFAULT_MAP")
+
+
+def _refuse(context: typer.Context, names: tuple[str, ...], needed: str) -> None:
+    """Refuse options, given on the command line or in a file, that mean nothing here."""
+    for option in context.command.params:
+        if option.name in names and is_given(context, option.name):
+            raise GridveilError(f"{option.opts[0]}: means something with {needed} only")
+
+
+def options_from_file(context: typer.Context, path: Path | None) -> Path | None:
+    """Take options from a TOML file as if they stood on the command line, which comes first."""
+    from gridveil.files import read_toml
+
+    if path is None:
+        return None
+    spelled = {
+        name.lstrip("-").replace("-", "_"): option.name
         for option in context.command.params
-        if option.name in _OF_AGENTS
-        and (source := context.get_parameter_source(option.name)) is not None
-        and source.name in ("COMMANDLINE", "DEFAULT_MAP")
-    ]
-    if given and method is not Method.ADMM:
-        raise GridveilError(f"{given[0]}: means something with --method admm only")
+        for name in option.opts
+        if name.startswith("--")
+    }
+    spelled["case"] = "case"
+    values: dict[str, Any] = {}
+    for name, value in read_toml(path).items():
+        option = spelled.get(name.replace("-", "_"))
+        if option is None or option == "config":
+            command = context.command.name
+            raise GridveilError(
+                f"{path}: no option named {name!r}; see 'gridveil {command} --help'"
+            )
+        values[option] = value if isinstance(value, bool | list) else str(value)
+    context.default_map = {**(context.default_map or {}), **values}
+    return path
+
+
+def read_bus_list(path: Path) -> list[int]:
+    """Read a list of bus numbers, one to a line, with or without the heading "bus"."""
+    buses = []
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GridveilError(f"{path}: cannot be read: {error}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip() and line.strip().lower() != "bus":
+            if not (line.strip().isascii() and line.strip().isdigit()):
+                raise GridveilError(f"{path}:{number}: a bus number is needed")
+            buses.append(int(line))
+    if any(not 0 < bus < 2**53 for bus in buses):
+        raise GridveilError(f"{path}: bus numbers are above 0 and below 2^53")
+    return buses

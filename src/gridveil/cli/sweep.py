@@ -1,4 +1,4 @@
-"""`gridveil sweep` and `gridveil results`: studies over many draws, and what they came to."""
+"""`gridveil sweep` and `gridveil results`: studies over many draws, and their results."""
 
 from importlib.util import find_spec
 from io import BytesIO
@@ -40,7 +40,6 @@ def sweep(
 
     Example: gridveil sweep study.toml -o results
     """
-    from gridveil.experiments.study import read_study
     from gridveil.experiments.sweep import sweep as run
 
     cluster = cluster_of(dask, tls_ca, tls_cert, tls_key)
@@ -48,7 +47,7 @@ def sweep(
     with Progress(*columns, console=error_console) as bar:
         task = bar.add_task("")
         run(
-            read_study(study),
+            study,
             output,
             workers,
             cluster,
@@ -89,13 +88,9 @@ def results(
     """
     from pyarrow import csv as writer  # type: ignore[import-untyped]
 
-    from gridveil.experiments.store import Store
-    from gridveil.experiments.study import read_study
-    from gridveil.experiments.summary import summarise
+    from gridveil.experiments.summary import result_rows, summarise
 
-    if not output.is_dir():
-        raise GridveilError(f"{output}: there is no such folder; 'gridveil sweep' makes it")
-    table = Store(output).load(read_study(study))
+    table = result_rows(study, output)
     if csv is not None:
         rows = BytesIO()
         writer.write_csv(table, rows)

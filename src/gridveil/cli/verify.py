@@ -7,9 +7,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from gridveil.claims import ClaimVerdict
+from gridveil.cli.options import JsonOption
 from gridveil.cli.output import console, error_console, print_json
 
 BROKEN = 1
+_STYLES = {
+    ClaimVerdict.HOLDS: "green",
+    ClaimVerdict.BROKEN: "bold red",
+    ClaimVerdict.UNCHECKED: "bold yellow",
+}
 
 
 def verify(
@@ -20,33 +27,39 @@ def verify(
     costs: Annotated[
         Path | None, typer.Option(help="Also check O* against these published costs (CSV).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Recompute every claim of a release's certificate; nothing but its folder is needed.
 
-    Exit status: 0 every claim holds, 1 some do not, 2 bad input.
+    Exit status: 0 every claim holds, 1 some do not or could not be checked, 2 bad input.
 
     Example: gridveil verify out
     """
-    from gridveil.publication.signing import read_public_key
     from gridveil.publication.verify import verify as check
 
     with error_console.status("verifying …"):
-        result = check(folder, None if key is None else read_public_key(key), costs)
+        result = check(folder, key, costs)
     if as_json:
-        print_json({"ok": result.ok, "claims": [vars(claim) for claim in result.claims]})
+        claims = [
+            {"name": c.name, "claimed": c.claimed, "found": c.found, "ok": c.ok,
+             "verdict": c.verdict.name.lower()}
+            for c in result.claims
+        ]  # fmt: skip
+        print_json({"ok": result.ok, "claims": claims})
     else:
         table = Table("claim", "claimed", "found", "verdict")
         for claim in result.claims:
-            verdict = Text("holds", "green") if claim.ok else Text("DOES NOT HOLD", "bold red")
             shown = (Text(_short(text)) for text in (claim.claimed, claim.found))
+            verdict = Text(claim.verdict.value, _STYLES[claim.verdict])
             table.add_row(Text(claim.name), *shown, verdict)
         console.print(table)
-        held = sum(claim.ok for claim in result.claims)
+        style = "green" if result.ok else "bold red"
         console.print(
-            f"{held} of {len(result.claims)} claims hold",
-            style="green" if result.ok else "bold red",
+            f"{result.count(ClaimVerdict.HOLDS)} of {len(result.claims)} claims hold", style=style
         )
+        missing = result.count(ClaimVerdict.UNCHECKED)
+        if missing:
+            console.print(f"{missing} could not be checked here", style="bold yellow")
     if not result.ok:
         raise typer.Exit(BROKEN)
 

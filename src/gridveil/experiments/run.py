@@ -14,7 +14,7 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.experiments.study import Task, contents_of
 from gridveil.fidelity.phase import restore, restore_many
-from gridveil.fidelity.registry import Method
+from gridveil.fidelity.registry import METHODS
 from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
@@ -24,6 +24,22 @@ from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
 
 Row = dict[str, Any]
+CENTRAL = "central"
+"""The method that others are compared with."""
+_FIGURES = (
+    "status",
+    "solved",
+    "displacement",
+    "max_violation",
+    "cost_gap_dispatch",
+    "cost_gap_optimal",
+    "worst_generator_gap",
+    "device",
+    "iterations",
+    "primal",
+    "dual",
+)
+"""Of a result; no times, which no two runs agree on."""
 
 
 def run_task(task: Task) -> list[Row]:
@@ -39,7 +55,7 @@ def run_task(task: Task) -> list[Row]:
         {
             **shared,
             "beta": beta,
-            "method": method.value,
+            "method": method,
             "policy": None if policy is None else policy.value,
             "seed": seed,
             "cost": float(costs.sum()),
@@ -65,7 +81,7 @@ def make_draws(task: Task) -> tuple[Network, FloatArray, list[NoisyLoads]]:
         task.mechanism,
         task.epsilon,
         task.alpha,
-        calibration=task.calibration.value,
+        calibration=task.calibration,
         bounds=simulation_bounds(network),
     )
     draws = [simulate_loads(network, mechanism, seed) for seed in task.seeds]
@@ -74,21 +90,21 @@ def make_draws(task: Task) -> tuple[Network, FloatArray, list[NoisyLoads]]:
 
 def _restored(
     task: Task, network: Network, draws: Sequence[NoisyLoads], costs: FloatArray, beta: float
-) -> Iterator[tuple[Method, Policy | None, list[Restored], Sequence[Restored | None]]]:
+) -> Iterator[tuple[str, Policy | None, list[Restored], Sequence[Restored | None]]]:
     """Restore the draws in every way; agents come with the central results beside theirs."""
     nothing = [None] * len(draws)
     central: list[Restored] = []
-    if task.methods != (Method.BILEVEL,):
-        central = [restore(network, noisy, costs, beta) for noisy in draws]
+    if any(method == CENTRAL or METHODS.get(method).has_agents for method in task.methods):
+        central = [restore(network, noisy, costs, beta, CENTRAL) for noisy in draws]
     for method in task.methods:
-        if method is Method.ADMM:
+        if METHODS.get(method).has_agents:
             for policy in task.policies:
                 options = AgentOptions(
                     policy, task.max_iterations, task.tolerance, device=task.device
                 )
-                found = restore_many(network, draws, costs, beta, options, threads=1)
+                found = restore_many(network, draws, costs, beta, method, agents=options, threads=1)
                 yield method, policy, found, central
-        elif method is Method.CENTRAL:
+        elif method == CENTRAL:
             yield method, None, central, nothing
         else:
             found = [restore(network, noisy, costs, beta, method) for noisy in draws]
@@ -105,26 +121,14 @@ def _figures(
     """Return the figures of one draw; distances in p.u., gaps relative to O*."""
     noise = np.stack([noisy.p, noisy.q], axis=1) - network.loads.values
     error = found.network.loads.values - network.loads.values
-    run = found.agents
-    compared = central is not None and central.status.solved
+    figures = found.figures()
     return {
-        "status": found.status.name.lower(),
-        "solved": found.status.solved,
-        "displacement": found.displacement,
+        **{name: figures[name] for name in _FIGURES},
         "noise_l1": float(np.abs(noise).sum(axis=1).mean()),
         "error_l1": float(np.abs(error).sum(axis=1).mean()),
-        "max_violation": found.max_violation,
-        "cost_gap_dispatch": found.cost_gap_dispatch,
-        "cost_gap_optimal": found.cost_gap_opf if found.opf.status.solved else None,
-        "worst_generator_gap": found.worst_generator_gap,
         "noisy_feasible": noisy_opf.status.solved,
-        "noisy_cost_gap": relative_gap(noisy_opf.cost, float(found.costs.sum()))
+        "noisy_cost_gap": relative_gap(noisy_opf.cost, figures["cost"])
         if noisy_opf.status.solved
         else None,
-        "device": None if run is None else run.device.value,
-        "iterations": None if run is None else run.iterations,
-        "primal": None if run is None else run.primal,
-        "dual": None if run is None else run.dual,
-        "central_displacement": central.displacement if central and compared else None,
-        "distance_to_central": found.distance_to(central) if central and compared else None,
+        **found.comparison(central),
     }

@@ -8,20 +8,37 @@ import hashlib
 import itertools
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from gridveil import defaults
 from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
 from gridveil.errors import told_as_mistakes
-from gridveil.fidelity.registry import Method
+from gridveil.fidelity.registry import METHODS
 from gridveil.files import read_toml
 from gridveil.network.library import find_case
-from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
+from gridveil.privacy.mechanisms.registry import MECHANISMS
+from gridveil.registry import Registry
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _registered(registry: Registry[Any]) -> AfterValidator:
+    """Return a validator of the names of a registry."""
+
+    def check(name: str) -> str:
+        if name not in registry:
+            raise ValueError(f"{name!r} is none of {', '.join(registry.names)}")
+        return name
+
+    return AfterValidator(check)
+
+
+_Mechanism = Annotated[str, _registered(MECHANISMS)]
+_Method = Annotated[str, _registered(METHODS)]
 
 
 class _Data(BaseModel):
@@ -34,12 +51,12 @@ class Task(_Data):
     case: str
     contents: str
     """A digest of the case's file: a name may come to mean another network."""
-    mechanism: MechanismName
-    calibration: Calibrations
+    mechanism: str
+    calibration: str
     epsilon: float
     alpha: float
     betas: tuple[float, ...]
-    methods: tuple[Method, ...]
+    methods: tuple[str, ...]
     policies: tuple[Policy, ...]
     max_iterations: int
     tolerance: float
@@ -62,17 +79,17 @@ class Study(_Data):
     """Every combination of the lists, each with so many draws."""
 
     cases: Annotated[tuple[str, ...], Field(min_length=1)]
-    mechanisms: tuple[MechanismName, ...] = (MechanismName.POLAR_LAPLACE,)
-    calibrations: tuple[Calibrations, ...] = (Calibrations.SOUND,)
-    """Of the piecewise mechanism; others have one."""
-    epsilons: tuple[_Positive, ...] = (1.0,)
-    alphas: tuple[_Positive, ...] = (0.1,)
-    betas: tuple[_Share, ...] = (0.01,)
-    methods: tuple[Method, ...] = (Method.CENTRAL,)
+    mechanisms: tuple[_Mechanism, ...] = (defaults.MECHANISM,)
+    calibrations: tuple[str, ...] = (defaults.CALIBRATION,)
+    """Of mechanisms that have several; others have one."""
+    epsilons: tuple[_Positive, ...] = (float(defaults.EPSILON),)
+    alphas: tuple[_Positive, ...] = (float(defaults.ALPHA),)
+    betas: tuple[_Share, ...] = (float(defaults.BETA),)
+    methods: tuple[_Method, ...] = (defaults.METHOD,)
     policies: tuple[Policy, ...] = (Policy.FAST,)
     """Of the agents; other methods have none."""
-    max_iterations: Annotated[int, Field(ge=1)] = 5000
-    tolerance: _Share = 1e-5
+    max_iterations: Annotated[int, Field(ge=1)] = defaults.MAX_ITERATIONS
+    tolerance: _Share = defaults.TOLERANCE
     device: Device = Device.CPU
     """Where the agents run."""
     draws: Annotated[int, Field(ge=1)] = 10
@@ -92,10 +109,10 @@ class Study(_Data):
                 alpha=alpha,
                 betas=self.betas,
                 methods=self.methods,
-                policies=self.policies if Method.ADMM in self.methods else (),
+                policies=self.policies if self.has_agents else (),
                 max_iterations=self.max_iterations,
                 tolerance=self.tolerance,
-                device=self.device if Method.ADMM in self.methods else Device.CPU,
+                device=self.device if self.has_agents else Device.CPU,
                 first_seed=first,
                 draws=min(self.draws_per_task, self.first_seed + self.draws - first),
             )
@@ -103,12 +120,20 @@ class Study(_Data):
             for first in range(self.first_seed, self.first_seed + self.draws, self.draws_per_task)
         ]
 
-    def _mechanisms(self) -> list[tuple[MechanismName, Calibrations]]:
+    @property
+    def has_agents(self) -> bool:
+        """Whether any of its methods has agents."""
+        return any(METHODS.get(method).has_agents for method in self.methods)
+
+    def _mechanisms(self) -> list[tuple[str, str]]:
+        """Return every mechanism with each of the calibrations that it has."""
         return [
             (mechanism, calibration)
             for mechanism in self.mechanisms
             for calibration in (
-                self.calibrations if mechanism is MechanismName.PIECEWISE else (Calibrations.SOUND,)
+                self.calibrations
+                if MECHANISMS.get(mechanism).calibrations
+                else (defaults.CALIBRATION,)
             )
         ]
 
@@ -118,6 +143,11 @@ def read_study(path: Path) -> Study:
     content = read_toml(path)
     with told_as_mistakes(path):
         return Study.model_validate(content)
+
+
+def as_study(study: Study | str | Path) -> Study:
+    """Return a study given as one or by its file."""
+    return study if isinstance(study, Study) else read_study(Path(study))
 
 
 def contents_of(case: str) -> str:

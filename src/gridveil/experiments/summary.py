@@ -1,12 +1,35 @@
-"""What a sweep came to: one line for each setting, over its draws."""
+"""Results of a sweep: one line for each setting, over its draws."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from gridveil.errors import GridveilError
+from gridveil.experiments.store import Store
+from gridveil.experiments.study import Study, as_study
+
 SETTING = ("case", "mechanism", "calibration", "epsilon", "alpha", "beta", "method", "policy")
+
+
+def results(study: Study | str | Path, output: Path | str) -> list[dict[str, Any]]:
+    """Return what a sweep found so far: a line to each setting, over its draws.
+
+    Args:
+        study: The study, or its TOML file.
+        output: The folder of results.
+    """
+    return summarise(result_rows(study, output))
+
+
+def result_rows(study: Study | str | Path, output: Path | str) -> pa.Table:
+    """Return every row that a sweep found so far."""
+    folder = Path(output)
+    if not folder.is_dir():
+        raise GridveilError(f"{folder}: there is no such folder; 'gridveil sweep' makes it")
+    return Store(folder).load(as_study(study))
 
 
 def summarise(table: pa.Table) -> list[dict[str, Any]]:

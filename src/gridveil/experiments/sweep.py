@@ -17,8 +17,7 @@ from gridveil.admm.device import Device, chosen_device
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row, run_task
 from gridveil.experiments.store import Store
-from gridveil.experiments.study import Study, Task
-from gridveil.fidelity.registry import Method
+from gridveil.experiments.study import Study, Task, as_study
 
 _WORKERLESS_SECONDS = 60.0
 """How long a cluster may be without any worker before it is given up."""
@@ -36,24 +35,37 @@ class Cluster:
 
 
 def sweep(
-    study: Study,
-    folder: Path,
+    study: Study | str | Path,
+    output: Path | str,
     workers: int = -1,
     cluster: Cluster | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Store:
     """Run a study into a folder; what is there already is kept. Results are saved as they finish.
 
-    `workers` is the number of processes, −1 for one per core, or for a GPU one; `progress` gets
-    done and of how many.
+    Args:
+        study: The study, or its TOML file.
+        output: The folder of results.
+        workers: Processes; −1 is one per core, or one in all for a GPU.
+        cluster: A Dask cluster to run on instead.
+        progress: Called with how many tasks are done, and of how many.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from gridveil import Study, results, sweep
+        >>> study, output = Study(cases=("case5_pjm",), draws=2, betas=(0.05,)), mkdtemp()
+        >>> _ = sweep(study, output, workers=1)
+        >>> results(study, output)[0]["draws"]
+        2
     """
+    study = as_study(study)
     if workers == 0 or workers < -1:
         raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
-    if Method.ADMM in study.methods and cluster is None:
+    if study.has_agents and cluster is None:
         chosen_device(study.device, 0)  # a GPU that is not there is told before any work
         if study.device is Device.CUDA and workers == -1:
             workers = 1  # each would take all the memory that is free
-    store = Store(folder)
+    store = Store(Path(output))
     missing = store.missing(study)
     of = len(study.tasks())
     done = of - len(missing)

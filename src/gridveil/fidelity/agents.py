@@ -35,6 +35,7 @@ class Agents(FidelityMethod):
     """P_RBL among agents, by ADMM; Ctrl-C ends it with what was reached."""
 
     name: ClassVar[str] = "admm"
+    has_agents: ClassVar[bool] = True
     options: AgentOptions = field(default_factory=AgentOptions)
 
     @classmethod

@@ -76,6 +76,8 @@ class FidelityMethod(ABC):
 
     name: ClassVar[str]
     """Its name in the registry, on the command line and in certificates."""
+    has_agents: ClassVar[bool] = False
+    """Whether options of the agents mean something to it."""
 
     @classmethod
     def with_options(cls, agents: AgentOptions | None) -> Self:

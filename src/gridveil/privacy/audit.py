@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv
@@ -80,6 +81,18 @@ class AuditResult:
         if self.epsilon_lower_bound < POWER * self.epsilon_claimed:
             return AuditVerdict.WEAK
         return AuditVerdict.CONSISTENT
+
+    def figures(self) -> dict[str, Any]:
+        """Return it as plain numbers and texts, for JSON."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon_claimed": self.epsilon_claimed,
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "confidence": self.confidence,
+            "trials": self.trials,
+            "verdict": self.verdict.name.lower(),
+            "meaning": self.verdict.value,
+        }
 
 
 def audit_bounds() -> PublicBounds:

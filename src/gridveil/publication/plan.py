@@ -1,8 +1,8 @@
 """Plans a release, then runs it: everything is decided and checked before anything is spent.
 
 `plan_release` decides: mechanism, method, costs, what is charged, the id, and the promise as it
-will stand in the certificate. A draft of the whole certificate is validated with the plan, so that what
-cannot be certified is never charged. `ReleasePlan.run` draws, restores and certifies.
+will stand in the certificate. A draft of the whole certificate is validated with the plan, so that
+what cannot be certified is never charged. `ReleasePlan.run` draws, restores and certifies.
 
 Of `run`, only the first step sees the raw loads. All that follows gets a blank network.
 """

@@ -81,7 +81,7 @@ def test_a_load_outside_its_bounds_is_refused_without_showing_it(kind):
 
 
 def test_an_unknown_calibration_is_refused():
-    with pytest.raises(GridveilError, match="neither 'paper' nor 'sound'"):
+    with pytest.raises(GridveilError, match="'best' is none of sound, paper"):
         Piecewise.of(1, 0.1, BOUNDS, "best")  # type: ignore[arg-type]
 
 

@@ -23,10 +23,10 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     made = release(
         load_case("case39_epri"),
-        PolarLaplace.of(1, 0.1),
-        0.01,
         Ledger(folder / "ledger.sqlite"),
-        "one",
+        mechanism=PolarLaplace.of(1, 0.1),
+        beta=0.01,
+        release_id="one",
         method="admm",
         agents=AgentOptions(polish=True, tolerance=1e-3),
     )
@@ -201,7 +201,7 @@ def test_awkward_networks_have_a_report(tmp_path):
     """Lines without ratings, and a central solution without a history."""
     network = TINY.with_cell("branch", 0, 5, 0.0).network()
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    made = release(network, PolarLaplace.of(1, 0.01), 0.05, ledger, "one")
+    made = release(network, ledger, mechanism=PolarLaplace.of(1, 0.01), beta=0.05, release_id="one")
     text = made.files["report.html"].decode()
     assert "No line" in text
     assert "A central solver" in text

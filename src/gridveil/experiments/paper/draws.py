@@ -13,7 +13,6 @@ from gridveil.experiments.paper.exhibit import audited_epsilon
 from gridveil.experiments.run import Row, make_draws
 from gridveil.experiments.study import Study, Task
 from gridveil.fidelity.phase import restore
-from gridveil.fidelity.registry import Method
 from gridveil.fidelity.result import Restored
 from gridveil.network.network import Network
 from gridveil.privacy.phase import NoisyLoads
@@ -35,23 +34,22 @@ class Draw:
     def row(self, policy: Policy) -> Row:
         """Return the setting and the figures that the paper lacks."""
         found, task = self.agents[policy], self.task
+        figures = found.figures()
         return {
             "case": task.case,
             "buses": len(self.network.buses),
-            "mechanism": task.mechanism.value,
-            "calibration": task.calibration.value,
+            "mechanism": task.mechanism,
+            "calibration": task.calibration,
             "epsilon": task.epsilon,
             "alpha": task.alpha,
             "beta": self.beta,
             "policy": policy.value,
-            "displacement": found.displacement,
-            "central_displacement": self.central.displacement,
-            "distance_to_central": found.distance_to(self.central),
-            "cost_gap_dispatch": found.cost_gap_dispatch,
-            "cost_gap_optimal": found.cost_gap_opf if found.opf.status.solved else None,
-            "cost_gap_optimal_bilevel": self.bilevel.cost_gap_opf
-            if self.bilevel.opf.status.solved
-            else None,
+            **{
+                name: figures[name]
+                for name in ("displacement", "cost_gap_dispatch", "cost_gap_optimal")
+            },
+            **found.comparison(self.central),
+            "cost_gap_optimal_bilevel": self.bilevel.figures()["cost_gap_optimal"],
             "audited_epsilon": audited_epsilon(
                 task.mechanism, task.calibration, task.epsilon, task.alpha
             ),
@@ -64,14 +62,11 @@ def draws(study: Study) -> Iterator[Draw]:
         network, costs, (noisy, *_) = make_draws(task)
         for beta in task.betas:
             agents = {
-                policy: restore(
-                    network, noisy, costs, beta, Method.ADMM, agents=_options(task, policy)
-                )
+                policy: restore(network, noisy, costs, beta, "admm", agents=_options(task, policy))
                 for policy in task.policies
             }
             central, bilevel = (
-                restore(network, noisy, costs, beta, method)
-                for method in (Method.CENTRAL, Method.BILEVEL)
+                restore(network, noisy, costs, beta, method) for method in ("central", "bilevel")
             )
             yield Draw(task, beta, network, noisy, central, bilevel, agents)
 

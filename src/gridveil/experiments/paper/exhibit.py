@@ -6,11 +6,10 @@ from functools import cache
 
 from matplotlib.figure import Figure
 
+from gridveil.defaults import AUDIT_TRIALS
 from gridveil.experiments.run import Row
-from gridveil.privacy.audit import audit, audit_bounds, audit_pairs
-from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName, make_mechanism
-
-_TRIALS = 60_000
+from gridveil.privacy.audit import audit
+from gridveil.privacy.mechanisms.registry import MECHANISMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +24,12 @@ class Exhibit:
 
 
 @cache
-def audited_epsilon(
-    mechanism: MechanismName, calibration: Calibrations, epsilon: float, alpha: float
-) -> float:
+def audited_epsilon(mechanism: str, calibration: str, epsilon: float, alpha: float) -> float:
     """Return the ε that an audit of the exact sampler finds, at least, with 99 % confidence."""
-    played = make_mechanism(
-        mechanism, epsilon, alpha, calibration=calibration.value, bounds=audit_bounds()
+    result = audit(
+        mechanism, epsilon=epsilon, alpha=alpha, calibration=calibration, trials=AUDIT_TRIALS
     )
-    pairs = audit_pairs(mechanism, calibration, alpha)
-    return audit(played, epsilon, pairs, _TRIALS).epsilon_lower_bound
+    return result.epsilon_lower_bound
 
 
 def audit_finding(rows: Sequence[Row]) -> str:
@@ -47,10 +43,10 @@ def audit_finding(rows: Sequence[Row]) -> str:
         f"claimed{', broken' if bound > epsilon else ''}"
         for (mechanism, calibration, epsilon, alpha), bound in found.items()
     ]
-    return f"Audited (60,000 releases per pair, 99 % confidence): {'; '.join(parts)}."
+    return f"Audited ({AUDIT_TRIALS:,} releases per pair, 99 % confidence): {'; '.join(parts)}."
 
 
 def _named(mechanism: str, calibration: str) -> str:
-    if mechanism != MechanismName.PIECEWISE:
+    if not MECHANISMS.get(mechanism).calibrations:
         return mechanism
     return f"{mechanism} {'as printed' if calibration == 'paper' else 'calibrated soundly'}"

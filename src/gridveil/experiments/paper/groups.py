@@ -7,7 +7,6 @@ import numpy as np
 from gridveil.experiments.paper.exhibit import audited_epsilon
 from gridveil.experiments.run import Row
 from gridveil.experiments.summary import by_setting
-from gridveil.privacy.mechanisms.registry import Calibrations, MechanismName
 
 _MEANS = (
     "displacement",
@@ -48,8 +47,8 @@ def _line(setting: Row, rows: Sequence[Row]) -> Row:
         "share_ac_feasible": len(worst) / len(rows),
         "share_noisy_feasible": mean(rows, "noisy_feasible"),
         "audited_epsilon": audited_epsilon(
-            MechanismName(setting["mechanism"]),
-            Calibrations(setting["calibration"]),
+            setting["mechanism"],
+            setting["calibration"],
             setting["epsilon"],
             setting["alpha"],
         ),

@@ -45,18 +45,25 @@ class Reproduction:
 
 def reproduce(
     name: str,
-    folder: Path,
+    output: Path | str = "reproduction",
     draws: int | None = None,
     workers: int = -1,
     cluster: Cluster | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     device: Device = Device.CPU,
 ) -> Reproduction:
-    """Run the table or figure of this name, or all, into a folder.
+    """Run a table or figure of the paper again, or all of them, into a folder.
 
-    `draws` runs fewer draws than the paper, for a quick look; `progress` gets the name of what is
-    running, and how much of it is done; `device` is where the agents run.
+    Args:
+        name: The table or figure, or "all"; `gridveil reproduce list` names them.
+        output: The folder of results.
+        draws: At most so many draws, for a quick look; as many as the paper's if None.
+        workers: Processes; −1 is one per core.
+        cluster: A Dask cluster to run on instead.
+        progress: Called with the name of what is running, how much of it is done, and of how much.
+        device: Where the agents run.
     """
+    folder = Path(output)
     if cluster is None:
         chosen_device(device, 0)  # a GPU that is not there is told before anything runs
     wanted = [(definition, *at_hand(definition.study)) for definition in chosen(name)]

@@ -1,6 +1,7 @@
 """The mechanisms by name: a line for each of ours; other packages add theirs by entry points."""
 
 from gridveil.defaults import CALIBRATION
+from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.mechanisms.base import Mechanism, MechanismSettings
@@ -41,5 +42,8 @@ def make_mechanism(
         >>> make_mechanism("product-laplace", 1, 0.1).guarantee().epsilon
         1.0
     """
-    settings = MechanismSettings(epsilon, alpha, step, bounds, calibration)
-    return MECHANISMS.get(name).from_settings(settings)
+    kind = MECHANISMS.get(name)
+    if calibration not in (kind.calibrations or (CALIBRATION,)):
+        known = ", ".join(kind.calibrations) or f"{CALIBRATION} alone"
+        raise GridveilError(f"calibration: {calibration!r} is none of mechanism {name!r}: {known}")
+    return kind.from_settings(MechanismSettings(epsilon, alpha, step, bounds, calibration))

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gridveil import AgentOptions, GridveilError, Ledger, PolarLaplace, load_case, release
+from gridveil import AgentOptions, GridveilError, Ledger, load_case, release
 from gridveil.admm.backends.cuda.session import what_to_do, why_no_gpu
 from gridveil.admm.device import Device, chosen_device
 
@@ -127,7 +127,7 @@ def test_a_release_in_python_is_refused_before_it_is_charged(tmp_path):
     network = load_case("case5_pjm")
     with pytest.raises(GridveilError, match="--device cpu"):
         release(
-            network, PolarLaplace.of(1, 0.1), 0.1, ledger, "one", cost_budget=1, method="admm",
+            network, ledger, epsilon=2, beta=0.1, release_id="one", cost_budget=1, method="admm",
             agents=options,
         )  # fmt: skip
     assert not list(ledger.accounts())

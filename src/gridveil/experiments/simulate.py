@@ -1,0 +1,191 @@
+"""`simulate`: one seeded draw through both phases, as a study. Not private, spends no budget."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridveil.admm.options import AgentOptions
+from gridveil.defaults import ALPHA, BAND, BETA, CALIBRATION, EPSILON, MECHANISM, METHOD
+from gridveil.errors import GridveilError
+from gridveil.fidelity.base import BandKind, FidelityMethod
+from gridveil.fidelity.phase import check_choices, restore
+from gridveil.fidelity.registry import make_method
+from gridveil.fidelity.result import Restored, relative_gap
+from gridveil.frames import html_table
+from gridveil.network.library import as_network
+from gridveil.network.network import Network
+from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.privacy.bounds import PublicBounds, read_bounds, simulation_bounds
+from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
+from gridveil.privacy.phase import NoisyLoads, simulate_loads
+from gridveil.publication.costs import CostsLike, as_public_costs
+
+_GIVEN = "the costs given"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation:
+    """One draw: the noise, what it would do alone, and what the fidelity phase made of it."""
+
+    network: Network
+    beta: float
+    original: OPFResult | None
+    """The AC-OPF that gave O*; None where O* was given."""
+    noisy: NoisyLoads
+    noisy_opf: OPFResult | None
+    """An AC-OPF of the noisy loads alone; None where it was left out."""
+    restored: Restored
+    central: Restored | None
+    """The central solution, to compare with, if it was asked for."""
+    checked: bool
+    """Whether an AC-OPF of the restored network may be solved for its figures."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the study as plain numbers; gaps are relative to O*."""
+        restored, alone = self.restored, self.noisy_opf
+        found = restored.figures(solve_opf=self.checked and self._reached)
+        feasible = alone is not None and alone.status.solved
+        noisy_gap = relative_gap(alone.cost, found["cost"]) if alone and feasible else None
+        shown = {
+            **found,
+            "message": restored.status.value,
+            "acopf_seconds": None if self.original is None else self.original.solve_seconds,
+            "noisy_feasible": None if alone is None else feasible,
+            "noisy_cost_gap": noisy_gap,
+            "agents_status": None if restored.agents is None else _agents_status(restored),
+            "iterations_per_second": None
+            if restored.agents is None
+            else restored.agents.iterations_per_second,
+            **restored.comparison(self.central),
+        }
+        if not self._reached:
+            shown |= dict.fromkeys(
+                (
+                    "displacement",
+                    "extra_displacement",
+                    "cost_gap_dispatch",
+                    "worst_generator_gap",
+                    "cost_gap_optimal",
+                    "worst_generator_gap_optimal",
+                )
+            )
+        return shown
+
+    @property
+    def _reached(self) -> bool:
+        """Whether there are loads whose figures mean something."""
+        return self.restored.status.solved or self.restored.agents is not None
+
+    def __repr__(self) -> str:
+        return f"Simulation({self.network.name!r}, not private: {self.restored.status.value})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name.replace("_", " "), value)
+            for name, value in self.figures().items()
+            if value is not None
+        ]
+        return html_table(repr(self), ("figure", "value"), rows)
+
+
+def simulate(
+    network: Network | str | Path,
+    *,
+    epsilon: Number = EPSILON,
+    alpha: Number = ALPHA,
+    beta: Number = BETA,
+    mechanism: Mechanism | str = MECHANISM,
+    calibration: str = CALIBRATION,
+    bounds: PublicBounds | str | Path | None = None,
+    seed: int = 1,
+    method: FidelityMethod | str = METHOD,
+    band: BandKind | str = BAND,
+    agents: AgentOptions | None = None,
+    costs: CostsLike | None = None,
+    unchecked: bool = False,
+    compare_central: bool = False,
+    notify: Callable[[str], None] = lambda _: None,
+) -> Simulation:
+    """Study one draw: noise from a seed, then the fidelity phase. Not private.
+
+    Args:
+        network: The network, or its name or path.
+        epsilon: The budget ε.
+        alpha: The distance α, in p.u.
+        beta: How far costs may be off O*, relatively.
+        mechanism: A name of the registry, or a mechanism, which has its own ε and α.
+        calibration: Of a mechanism by name that has several.
+        bounds: Public bounds; a mechanism that needs them takes them from the loads if None.
+        seed: The draw.
+        method: How the fidelity phase is solved.
+        band: Whose cost stays within beta: of every "generator", or "total".
+        agents: How agents run, for a method that has agents.
+        costs: Known costs O*; computed by an AC-OPF if None.
+        unchecked: Skip what takes minutes on large networks: an AC-OPF of the noisy loads, and one
+            of the restored network.
+        compare_central: Also find the central solution, for the distance to it.
+        notify: Told of each phase.
+
+    Example:
+        >>> from gridveil import simulate
+        >>> simulate("case5_pjm", beta=0.05, seed=3).restored.status.solved
+        True
+    """
+    network = as_network(network)
+    chosen = _mechanism(network, mechanism, epsilon, alpha, calibration, bounds)
+    solver, share = make_method(method, agents), float(exact(beta, "beta"))
+    check_choices(solver, share, band)
+    notify(f"solving {network.name}")
+    original, public = None, None
+    if costs is None:
+        original = _solved(network)
+        public = original.generator_costs
+    else:
+        public = as_public_costs(costs, _GIVEN, network).values
+    noisy = simulate_loads(network, chosen, seed)
+    noisy_opf = None
+    if not unchecked:
+        notify("solving the noisy network")
+        noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
+    notify("restoring")
+    restored = restore(network, noisy, public, share, solver, band)
+    central = restore(network, noisy, public, share, "central") if compare_central else None
+    return Simulation(network, share, original, noisy, noisy_opf, restored, central, not unchecked)
+
+
+def _mechanism(
+    network: Network,
+    mechanism: Mechanism | str,
+    epsilon: Number,
+    alpha: Number,
+    calibration: str,
+    bounds: PublicBounds | str | Path | None,
+) -> Mechanism:
+    if not isinstance(mechanism, str):
+        return mechanism
+    limits = read_bounds(Path(bounds), network) if isinstance(bounds, str | Path) else bounds
+    needs_bounds = MECHANISMS.get(mechanism).needs_bounds
+    if limits is None and needs_bounds:
+        limits = simulation_bounds(network)
+    made = make_mechanism(mechanism, epsilon, alpha, calibration=calibration, bounds=limits)
+    return made if limits is None or needs_bounds else Clamped(made, limits)
+
+
+def _solved(network: Network) -> OPFResult:
+    """Return the AC-OPF of the network itself, or say that there is none."""
+    original = solve_acopf(network)
+    if not original.status.solved:
+        raise GridveilError(
+            f"{network.name} itself has no AC-OPF solution, so there are no costs to keep: "
+            f"{original.diagnosis or original.status.value}"
+        )
+    return original
+
+
+def _agents_status(restored: Restored) -> str:
+    assert restored.agents is not None
+    return restored.agents.status.name.lower()
