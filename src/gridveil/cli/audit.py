@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-import click
 import typer
 from rich.progress import Progress
 
 from gridveil import defaults
-from gridveil.cli.options import CalibrationOption, JsonOption
+from gridveil.cli.options import CalibrationOption, JsonOption, registry_option
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.privacy.audit import AuditResult, AuditVerdict
 from gridveil.privacy.audit import audit as run_audit
@@ -19,9 +18,7 @@ BROKEN = 1
 def audit(
     mechanism: Annotated[
         str,
-        typer.Option(
-            help="Which mechanism to play against.", click_type=click.Choice(MECHANISMS.names)
-        ),
+        registry_option(MECHANISMS, "Which mechanism to play against."),
     ] = defaults.MECHANISM,
     epsilon: Annotated[str, typer.Option(help="The ε it claims.")] = defaults.EPSILON,
     alpha: Annotated[

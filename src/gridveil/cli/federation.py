@@ -17,7 +17,6 @@ from rich.status import Status
 from rich.table import Table
 
 from gridveil.admm.policy import Policy
-from gridveil.cli.budget import LedgerOption
 from gridveil.cli.options import (
     AlphaOption,
     BetaOption,
@@ -25,6 +24,7 @@ from gridveil.cli.options import (
     CostsOption,
     CostsSourceOption,
     EpsilonOption,
+    LedgerOption,
     MechanismOption,
 )
 from gridveil.cli.output import console, error_console, print_json
@@ -33,7 +33,6 @@ from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.ledger import default_path, network_id
-from gridveil.privacy.mechanisms.registry import MechanismName
 
 if TYPE_CHECKING:
     from gridveil.federation.deployment.federate import Standing
@@ -277,7 +276,7 @@ def federate(
     epsilon: EpsilonOption = "1",
     alpha: AlphaOption = "0.1",
     beta: BetaOption = "0.01",
-    mechanism: MechanismOption = MechanismName.POLAR_LAPLACE,
+    mechanism: MechanismOption = "polar-laplace",
     policy: Annotated[Policy, typer.Option(help="How penalties change.")] = Policy.FAST,
     max_iterations: Annotated[int, typer.Option(min=1, help="At most.")] = 5000,
     tolerance: Annotated[float, typer.Option(help="Of the residuals, in p.u.")] = 1e-5,
@@ -371,7 +370,7 @@ def _default_id(
     found: "Partition",
     epsilon: str,
     alpha: str,
-    mechanism: MechanismName,
+    mechanism: str,
     costs: "PublicCosts",
 ) -> str:
     """Return the id of a release without one: the same parties and parameters draw once."""

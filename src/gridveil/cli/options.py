@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from gridveil import defaults
@@ -18,23 +17,38 @@ from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS
 from gridveil.privacy.mechanisms.registry import MECHANISMS
+from gridveil.registry import Registry
+
+
+def registry_option(registry: Registry[Any], text: str) -> Any:
+    """Return an option that takes the names of a registry."""
+
+    def parse(name: str) -> str:
+        if name not in registry:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(registry.names)}")
+        return name
+
+    return typer.Option(
+        help=text,
+        parser=parse,
+        metavar=f"[{'|'.join(registry.names)}]",
+        autocompletion=lambda: list(registry.names),
+    )
+
 
 CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a case file.")]
 EpsilonOption = Annotated[str, typer.Option(help="Privacy budget ε.")]
 AlphaOption = Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")]
 BetaOption = Annotated[str, typer.Option(help="How far costs may be off, relatively.")]
-MechanismOption = Annotated[
-    str,
-    typer.Option(help="The privacy mechanism.", click_type=click.Choice(MECHANISMS.names)),
-]
+MechanismOption = Annotated[str, registry_option(MECHANISMS, "The privacy mechanism.")]
 CalibrationOption = Annotated[
     str, typer.Option(help="Of a mechanism that has several: sound, or as the paper prints it.")
 ]
 MethodOption = Annotated[
     str,
-    typer.Option(
-        help="bilevel: the optimal cost in its band; central: that of a dispatch; admm: agents.",
-        click_type=click.Choice(METHODS.names),
+    registry_option(
+        METHODS,
+        "bilevel: the optimal cost in its band; central: that of a dispatch; admm: agents.",
     ),
 ]
 BandOption = Annotated[

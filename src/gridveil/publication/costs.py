@@ -58,7 +58,9 @@ class PublicCosts(ArrayRecord):
     def published(cls, values: ArrayLike, source: str) -> "PublicCosts":
         """Return costs that were published; `source` says where."""
         if not source.strip():
-            raise GridveilError("costs_source: say where these costs were published")
+            raise GridveilError(
+                "--costs-source (costs_source in Python): say where these costs were published"
+            )
         try:
             numbers = np.asarray(values, dtype=float)
         except (TypeError, ValueError):

@@ -509,7 +509,9 @@ def _public_costs(
 ) -> PublicCosts | None:
     if costs is None:
         if source:
-            raise GridveilError("costs_source: means something with costs only")
+            raise GridveilError(
+                "--costs-source (costs_source in Python): means something with --costs only"
+            )
         return None
     if cost_budget is not None:
         raise GridveilError("costs, cost budget: known costs need not be bought; drop one of both")

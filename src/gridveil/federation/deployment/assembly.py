@@ -11,19 +11,22 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.deployment.contribution import Contribution
 from gridveil.federation.partition.ownership import BUS, GENERATOR, LOAD, numbers
+from gridveil.federation.protocol.settings import Run
+from gridveil.fidelity.agents import Agents
 from gridveil.fidelity.bands import cost_bands
+from gridveil.fidelity.base import BandKind, FidelityProblem, Found
 from gridveil.fidelity.central import Attempt, nearest_loads
-from gridveil.fidelity.registry import BandKind, Method
-from gridveil.fidelity.result import Found, Restored, judged
+from gridveil.fidelity.result import Restored, evaluate
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.status import Status
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry, network_id
+from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import Provenance, PublicCosts
-from gridveil.publication.make import Basis, Release, certified
+from gridveil.publication.make import Basis, Release, certify
 
 
 def assemble(
@@ -46,15 +49,16 @@ def assemble(
     basis = Basis(
         release_id=first.run.id,
         guarantee=_guarantee(contributions),
+        parameters=_parameters(first.run),
         origin=Origin.EXACT,
-        total=None,
+        epsilon_costs=0.0,
         entry=_entry(contributions),
         costs=PublicCosts(agreed.costs, provenance, source),
         beta=first.run.beta,
         band=BandKind.GENERATOR,
-        bounds="",
+        method=Agents,
     )
-    return certified(blank(network), basis, agreed, _history(residuals), key)
+    return certify(blank(network), basis, agreed, _history(residuals), key)
 
 
 def _check(network: Network, contributions: Sequence[Contribution]) -> None:
@@ -108,7 +112,13 @@ def _agreed(network: Network, contributions: Sequence[Contribution]) -> Restored
     target = np.stack([p, q], axis=1)
     best, solves, _ = nearest_loads(network, target, bands, None, (), start)
     found = Found(best.status, best.p, best.q, best.point, bands, solves, first.iterations)
-    return judged(blank(network), target, costs, Method.ADMM, found, 0.0)
+    problem = FidelityProblem(blank(network), target, costs, first.run.beta, BandKind.GENERATOR)
+    return evaluate(problem, Agents.name, found, 0.0)
+
+
+def _parameters(run: Run) -> dict[str, str]:
+    """Return the parameters of the mechanism that all parties used."""
+    return make_mechanism(run.mechanism, run.epsilon, run.alpha).specification()
 
 
 def _guarantee(contributions: Sequence[Contribution]) -> Guarantee:

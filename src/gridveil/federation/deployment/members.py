@@ -38,7 +38,7 @@ from gridveil.files import write_atomically
 from gridveil.network.library import load_case
 from gridveil.privacy.ledger import Entry, Ledger
 from gridveil.privacy.mechanisms.base import Mechanism
-from gridveil.privacy.mechanisms.registry import MechanismName, make_mechanism
+from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
 from gridveil.privacy.phase import LoadOwner, privatise_loads
 
 Tell = Callable[[str], None]
@@ -145,10 +145,10 @@ def _check_folders(*paths: Path | None) -> None:
 
 
 def _mechanism(run: Run) -> Mechanism:
-    if run.mechanism is MechanismName.PIECEWISE:
+    if MECHANISMS.get(run.mechanism).needs_bounds:
         raise GridveilError(
-            "the piecewise mechanism needs public bounds of every load; a federation takes one of "
-            "the Laplace mechanisms"
+            f"the {run.mechanism} mechanism needs public bounds of every load, which a federation "
+            "does not have; choose another"
         )
     return make_mechanism(run.mechanism, run.epsilon, run.alpha)
 
@@ -162,9 +162,9 @@ def _noise(
     name = f"{run.id}/{part.party}"
     buses = [load.bus for load in part.loads]
     owner = LoadOwner(part.network_id, part.network, part.base_mva, buses)
-    about = {"costs_derived": run.costs_derived} if run.costs_derived else None
+    conditions = {"costs_derived": run.costs_derived} if run.costs_derived else None
     ledger = Ledger(config.ledger)
-    noisy = privatise_loads(owner, part.own_loads(), mechanism, ledger, name, about=about)
+    noisy = privatise_loads(owner, part.own_loads(), mechanism, ledger, name, conditions=conditions)
     return np.concatenate([noisy.p, noisy.q]), ledger.entry(name)
 
 

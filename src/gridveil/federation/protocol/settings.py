@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
-from gridveil.privacy.mechanisms.registry import MechanismName
+from gridveil.defaults import MECHANISM
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -19,7 +19,7 @@ class Run(BaseModel):
     id: Annotated[str, Field(min_length=1, max_length=200)]
     """Of the release: the same id draws no second time."""
     parties: Annotated[tuple[str, ...], Field(min_length=1)]
-    mechanism: MechanismName = MechanismName.POLAR_LAPLACE
+    mechanism: str = MECHANISM
     epsilon: Annotated[str, Field(min_length=1)]
     """As text: one tenth is one tenth."""
     alpha: Annotated[str, Field(min_length=1)]
