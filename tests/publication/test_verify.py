@@ -138,7 +138,7 @@ def test_a_false_claim_with_a_fitting_digest_is_found(out, part, field, claim):
 
 
 def test_a_smaller_beta_than_kept_is_found(out):
-    promise = "running it at its cheapest comes within 1e-09"
+    promise = "running it at its cheapest comes within 1e-09 of the public costs O*"
     resealed(out, lambda content: content["fidelity"].update(beta=1e-9, promise=promise))
     assert broken(out) == ["costs keep β"]
 

@@ -122,7 +122,8 @@ class FidelityMethod(ABC):
 
     @classmethod
     def promise(cls, beta: float, band: BandKind) -> str:
-        """Say what it promises about costs, as a sentence that goes on "of the public costs"."""
-        if band is BandKind.TOTAL:
-            return f"there is a way to run it that comes within {beta:.3g}"
-        return f"there is a way to run it that comes, for every generator, within {beta:.3g}"
+        """Say what it promises about costs, as a clause that ends a sentence."""
+        whose = "" if band is BandKind.TOTAL else ", for every generator,"
+        return (
+            f"there is a way to run it that comes{whose} within {beta:.3g} of the public costs O*"
+        )

@@ -101,7 +101,7 @@ class Fidelity(Part):
     """How well the released network works; gaps are relative to O*."""
 
     promise: str
-    """What the method promises about costs, in plain words, going on "of the public costs O*"."""
+    """What the method promises about costs, in plain words."""
     method: Name
     band: Literal["generator", "total"]
     status: Literal["optimal", "acceptable", "converged"]

@@ -267,10 +267,7 @@ class ReleasePlan:
             Provenance.BOUGHT: "the costs O* are computed from private loads and a private total "
             f"load, for ε = {float(self.cost_budget or 0):g} of this release",
         }[self.provenance]
-        yield (
-            f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)} of the "
-            "public costs O*"
-        )
+        yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
 
     def _spending(self) -> Any:
         promise = self.promise

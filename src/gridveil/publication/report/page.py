@@ -62,7 +62,7 @@ def _summary(certificate: Certificate) -> str:
         "<p>The loads of this network are not the true ones. Each was changed at random by its "
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
         "enough that the network works: power flows, no limit is broken, and "
-        f"{escape(kept.promise)} of the public costs O*.</p>"
+        f"{escape(kept.promise)}.</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
 
