@@ -5,11 +5,11 @@ Exit status: 0 done, 1 a check failed, 2 bad input, 3 infeasible, or the solver 
 
 import io
 import sys
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-import gridveil
 from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
@@ -60,7 +60,7 @@ app.command()(assemble)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"gridveil {gridveil.__version__}")
+        typer.echo(f"gridveil {version('gridveil')}")
         raise typer.Exit
 
 

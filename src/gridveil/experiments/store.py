@@ -14,7 +14,6 @@ from pathlib import Path
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-import gridveil
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row
 from gridveil.experiments.study import Study, Task
@@ -30,7 +29,7 @@ _WHOLE = {"seed", "iterations", "max_iterations"}
 def code_version() -> str:
     """Return a digest of this package's sources and of the packages results depend on."""
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in _PACKAGES).encode())
-    root = Path(gridveil.__file__).parent
+    root = Path(__file__).parents[1]
     for source in sorted(root.rglob("*.py")):
         digest.update(source.relative_to(root).as_posix().encode() + source.read_bytes())
     return digest.hexdigest()[:16]
