@@ -1,4 +1,4 @@
-"""Who may import whom: the order that docs/folders.md states, no cycles, an independent verifier."""
+"""Who may import whom: the order docs/folders.md states, no cycles, an independent verifier."""
 
 import ast
 import re

@@ -1,0 +1,158 @@
+"""A plan decides and checks everything; nothing is drawn or spent before it runs."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from gridveil import (
+    AgentOptions,
+    BudgetExceededError,
+    GridveilError,
+    Ledger,
+    PolarLaplace,
+    ProductLaplace,
+    PublicCosts,
+    load_case,
+    plan_release,
+    release,
+    solve_acopf,
+    verify,
+)
+from gridveil.fidelity.central import Central
+from tests.cases import TINY
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.sqlite"
+
+
+def test_a_plan_leaves_no_trace(path):
+    plan = plan_release("case14_ieee", ledger=path)
+    repr(plan), plan.figures(), plan._repr_html_()
+    assert not path.exists()
+    assert plan.charge.epsilon == 1
+    assert plan.charge.least_left == 2
+    assert not plan.charge.is_drawn
+
+
+def test_the_promise_of_a_plan_is_that_of_the_certificate(path):
+    plan = plan_release("case14_ieee", epsilon="0.5", cost_budget="0.1", ledger=path)
+    made = plan.run(path)
+    stated = made.certificate.protection
+    assert plan.promise.sentence(100.0) == stated.promise
+    assert plan.promise.epsilon == stated.epsilon == 0.5
+    assert stated.epsilon_costs == 0.1
+    assert made.certificate.release_id == plan.release_id
+    assert {account.spent for account in Ledger(path).accounts()} == {plan.charge.epsilon}
+
+
+def test_a_drawn_release_is_charged_nothing_again(path):
+    first = release("case14_ieee", path, epsilon=2)
+    plan = plan_release("case14_ieee", epsilon=2, ledger=path)
+    assert plan.charge.is_drawn
+    assert plan.charge.epsilon == 0
+    assert "nothing would be charged again" in repr(plan)
+    assert plan.run(path).files == first.files
+    with pytest.raises(BudgetExceededError):
+        plan_release("case14_ieee", epsilon=1.5, ledger=path)
+
+
+@dataclass(frozen=True)
+class Umlaut(ProductLaplace):
+    """A mechanism whose name no certificate can hold."""
+
+    name = "lärm"
+
+
+def test_what_cannot_be_certified_is_never_charged(path):
+    with pytest.raises(GridveilError, match="could not be certified, so nothing is drawn"):
+        release("case14_ieee", path, mechanism=Umlaut.of(1, 0.1))
+    assert not path.exists()
+
+
+class Unwilling(Central):
+    """A method that promises something no certificate can hold."""
+
+    name = "unwilling"
+
+    @classmethod
+    def promise(cls, beta, band):
+        return None
+
+
+def test_nor_is_what_a_method_cannot_put_into_words(path):
+    with pytest.raises(GridveilError, match="could not be certified"):
+        release("case14_ieee", path, method=Unwilling())
+    assert not path.exists()
+
+
+def test_agents_options_keep_the_last_central_step(path):
+    """They used to drop it, so that most releases failed after they were charged."""
+    plan = plan_release("case14_ieee", method="admm", agents=AgentOptions(), ledger=path)
+    assert plan.method.options.polish is True
+    told = plan_release(
+        "case14_ieee", method="admm", agents=AgentOptions(polish=False), ledger=path
+    )
+    assert told.method.options.polish is False
+
+
+def test_costs_may_be_an_array_a_file_or_ready_made(path, tmp_path):
+    network = load_case("case14_ieee")
+    costs = solve_acopf(network).generator_costs
+    table = tmp_path / "costs.csv"
+    rows = "".join(f"{row + 1},{cost!r}\n" for row, cost in enumerate(costs.tolist()))
+    table.write_text(f"generator,cost\n{rows}")
+    for given in (costs, costs.tolist(), table, str(table)):
+        plan = plan_release(network, costs=given, costs_source="annual report", ledger=path)
+        assert np.allclose(plan.costs.values, costs)
+        with pytest.raises(GridveilError, match="where these costs were published"):
+            plan_release(network, costs=given, ledger=path)
+    ready = PublicCosts.published(costs, "annual report")
+    assert plan_release(network, costs=ready, ledger=path).costs is ready
+    for wrong in (costs[:-1], [*costs[:-1], math.nan], "x", [[]]):
+        with pytest.raises(GridveilError):
+            plan_release(network, costs=wrong, costs_source="annual report", ledger=path)
+
+
+@pytest.mark.parametrize(
+    ("choices", "says"),
+    [
+        ({"mechanism": PolarLaplace.of(1, 0.1), "epsilon": 1}, "has its own"),
+        ({"mechanism": PolarLaplace.of(1, 0.1), "cost_budget": "0.1"}, "part of ε"),
+        ({"mechanism": "magic"}, "is none of polar-laplace"),
+        ({"mechanism": 7}, "a name or an object"),
+        ({"mechanism": "polar-laplace", "calibration": "paper"}, "is none of mechanism"),
+        ({"method": "magic"}, "is none of central"),
+        ({"method": Central}, "a name or an object"),
+        ({"method": Central(), "agents": AgentOptions()}, "has its options already"),
+        ({"method": "central", "agents": AgentOptions()}, "mean nothing to method 'central'"),
+        ({"band": "none"}, "is none of generator"),
+        ({"cost_budget": "2"}, "must be below ε"),
+        ({"costs_source": "x"}, "with --costs only"),
+        ({"release_id": " "}, "needs an id"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value,
+)
+def test_what_does_not_fit_together_is_refused(path, choices, says):
+    with pytest.raises(GridveilError, match=says):
+        plan_release("case14_ieee", ledger=path, **choices)
+    assert not path.exists()
+
+
+def test_the_whole_way_with_paths_and_names(path, tmp_path):
+    (tmp_path / "tiny.m").write_text(TINY.text())
+    made = release(str(tmp_path / "tiny.m"), str(path), epsilon=0.5, beta=0.05)
+    made.save(str(tmp_path / "out"))
+    assert verify(str(tmp_path / "out")).ok
+
+
+def test_a_plan_can_run_under_another_method(path):
+    """A failed fidelity phase is tried again under the same id at no further cost."""
+    plan = plan_release("case14_ieee", ledger=path)
+    plan.run(path)
+    again = replace(plan, method=Central()).run(path)
+    assert again.certificate.fidelity.method == "central"
+    assert {account.spent for account in Ledger(path).accounts()} == {1}

@@ -1,0 +1,106 @@
+"""The public interface: flat, complete, and the same in Python and on the command line."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+import typer
+
+import gridveil
+from gridveil import AgentOptions, Study, defaults
+from gridveil.cli.main import app
+from gridveil.federation.protocol.settings import Run
+
+SHOWN = {"as_json", "quiet", "plain", "dry_run", "config", "help", "private_report"}
+"""Options about what is printed, or read from where."""
+SAME = {
+    "case": "network",
+    "sign": "key",
+    "save_costs": "",
+    "load_buses": "",
+    "plot": "",
+    "csv": "",
+    "bus": "buses",
+}
+"""Options that Python names otherwise, or has functions of their own for."""
+CLUSTER = {"dask", "tls_ca", "tls_cert", "tls_key"}
+
+
+def commands():
+    """Every command with its function in Python: `budget cap` is gridveil.budget.cap."""
+    whole = typer.main.get_command(app)
+    for name, command in whole.commands.items():
+        if hasattr(command, "commands"):
+            for inner, inner_command in command.commands.items():
+                yield f"{name}.{inner}", inner_command
+        else:
+            yield name, command
+
+
+COMMANDS = dict(commands())
+
+
+def python_function(name):
+    found = gridveil
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_a_function_with_the_same_parameters(name):
+    parameters = set(inspect.signature(python_function(name)).parameters)
+    if name == "release":
+        parameters |= set(inspect.signature(gridveil.plan_release).parameters) | {"output"}
+    agents = set(inspect.signature(AgentOptions).parameters)
+    for option in COMMANDS[name].params:
+        if option.name in SHOWN:
+            continue
+        wanted = SAME.get(option.name, option.name)
+        known = wanted in parameters or ("agents" in parameters and wanted in agents)
+        known = known or (option.name in CLUSTER and "cluster" in parameters)
+        assert known or not wanted, f"{name}: {option.name}"
+
+
+@pytest.mark.parametrize("name", ["release", "simulate", "audit"])
+def test_command_line_and_python_share_their_defaults(name):
+    function = python_function("plan_release" if name == "release" else name)
+    parameters = inspect.signature(function).parameters
+    for option in COMMANDS[name].params:
+        if option.name in parameters and option.default is not None:
+            default = parameters[option.name].default
+            if default is not None:  # decided where the function has more to go by
+                assert str(option.default) == str(default), option.name
+
+
+def test_studies_and_federations_have_the_same_defaults():
+    study = Study(cases=("case5_pjm",))
+    assert (study.mechanisms, study.calibrations) == (
+        (defaults.MECHANISM,),
+        (defaults.CALIBRATION,),
+    )
+    assert study.methods == (defaults.METHOD,)
+    assert (study.epsilons, study.alphas, study.betas) == ((1.0,), (0.1,), (0.01,))
+    run = Run(id="x", parties=("a",), epsilon=defaults.EPSILON, alpha=defaults.ALPHA, beta=0.01)
+    assert run.mechanism == defaults.MECHANISM
+    options = AgentOptions()
+    assert options.max_iterations == run.max_iterations == study.max_iterations
+    assert options.tolerance == run.tolerance == study.tolerance
+    assert inspect.signature(gridveil.restore).parameters["method"].default == defaults.METHOD
+
+
+def test_every_public_name_is_there_and_listed():
+    for name in gridveil.__all__:
+        assert getattr(gridveil, name) is not None
+    assert set(gridveil.__all__) == set(dir(gridveil))
+    with pytest.raises(AttributeError):
+        _ = gridveil.nothing_of_the_kind
+
+
+def test_importing_imports_nothing_heavy():
+    code = "import gridveil, sys; print([m for m in ('numpy', 'numba', 'pydantic') if m in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert result.stdout.strip() == "[]"
