@@ -24,7 +24,7 @@ from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import NoisyLoads, privatise, simulate_loads
 
 if TYPE_CHECKING:
-    from gridveil.network.formats.pandapower import from_pandapower, to_pandapower
+    from gridveil.opf.pandapower import from_pandapower, to_pandapower
     from gridveil.publication.make import Release, release
     from gridveil.publication.verify import Verification, verify
 
@@ -68,8 +68,8 @@ __all__ = [
 ]
 
 _LATER = {
-    "from_pandapower": "gridveil.network.formats.pandapower",
-    "to_pandapower": "gridveil.network.formats.pandapower",
+    "from_pandapower": "gridveil.opf.pandapower",
+    "to_pandapower": "gridveil.opf.pandapower",
     "Release": "gridveil.publication.make",
     "release": "gridveil.publication.make",
     "Verification": "gridveil.publication.verify",

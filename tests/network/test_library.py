@@ -8,7 +8,7 @@ import pytest
 
 import gridveil
 from gridveil.errors import GridveilError
-from gridveil.network.formats.matpower import read_matpower
+from gridveil.network.formats.matpower_parser import read_matpower
 from gridveil.network.library import case_size, find_case, list_cases, load_case, save_case
 from tests.cases import NESTA, TINY, needs_nesta
 

@@ -13,9 +13,10 @@ from scipy.sparse.csgraph import connected_components
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
-from gridveil.network.costs import Costs
-from gridveil.network.formats.matpower import CaseFile, Edit, Table, edited_text, parse_matpower
-from gridveil.network.network import Buses, Generators, Lines, Loads, Network
+from gridveil.network.case_file import CaseFile, Edit, Table
+from gridveil.network.components import Buses, Generators, Lines, Loads
+from gridveil.network.costs import CostFunctions
+from gridveil.network.network import Network
 
 DEFAULT_ANGLE_LIMIT = np.pi / 3
 """Limit of θ_from − θ_to where the file gives none: ±60°, far beyond any stable operation."""
@@ -158,24 +159,6 @@ def _differs(f: "Field", source: Network, network: Network) -> BoolArray:
     return np.asarray(old != new)
 
 
-def saved_text(network: Network) -> str:
-    """Return the source file's text with this network's values, or refuse what it cannot hold."""
-    edits = changes(network)
-    text = edited_text(network.case, edits)
-    if edits:
-        again = build_network(
-            parse_matpower(text, network.case.source, network.case.name), network.loads.row
-        )
-        for f in FIELDS:
-            wanted, got = (getattr(getattr(n, f.part), f.name) for n in (network, again))
-            if not np.allclose(wanted, got, rtol=1e-14, atol=0.0):
-                raise GridveilError(
-                    f"cannot save {network.name}: its file cannot hold the values of "
-                    f"{f.part}.{f.name} (a rate of 0 means no limit there, for example)"
-                )
-    return text
-
-
 def _refuse_unsaveable(network: Network, source: Network) -> None:
     saved = {(f.part, f.name) for f in FIELDS}
     for part in ("buses", "loads", "generators", "lines"):
@@ -197,7 +180,7 @@ def _refuse_unsaveable(network: Network, source: Network) -> None:
         raise GridveilError(f"cannot save {network.name}: base_mva differs from its source file")
 
 
-def _costs(rows: FloatArray, base_mva: float) -> Costs:
+def _costs(rows: FloatArray, base_mva: float) -> CostFunctions:
     """Turn gencost rows into cost functions of the output in p.u."""
     model, count = rows[:, 0], rows[:, 3].astype(np.int64)
     polynomial = model == POLYNOMIAL
@@ -215,7 +198,7 @@ def _costs(rows: FloatArray, base_mva: float) -> Costs:
         generator += [int(g)] * len(slopes)
         slope += slopes.tolist()
         intercept += (cost[:-1] - slopes * p[:-1] / base_mva).tolist()
-    return Costs(
+    return CostFunctions(
         coefficients, np.array(generator, dtype=np.int64), np.array(slope), np.array(intercept)
     )
 

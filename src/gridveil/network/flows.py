@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
-from gridveil.network.network import Lines
+from gridveil.network.components import Lines
 
 P_FROM, Q_FROM, P_TO, Q_TO = range(4)
 """The rows of every (4, lines) array of flows."""

@@ -11,7 +11,7 @@ SHOWN = 20
 """How many problems an error prints; `CaseError.problems` holds them all."""
 
 
-class Kind(StrEnum):
+class ProblemKind(StrEnum):
     """The kinds of problem, so that a program can tell them apart."""
 
     NOT_A_CASE = "not a MATPOWER case file"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 class Problem:
     """One thing wrong with a case; `str()` of it is a sentence without the file name."""
 
-    kind: Kind
+    kind: ProblemKind
     reason: str
     """What is wrong and, where it is not plain, what to do."""
     component: str = ""

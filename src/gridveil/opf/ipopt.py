@@ -35,7 +35,7 @@ _EVAL_H = ctypes.CFUNCTYPE(
 _INTERMEDIATE = ctypes.CFUNCTYPE(c_bool, c_int, c_int, *(c_double,) * 8, c_int, c_void_p)
 
 
-class Problem(Protocol):
+class NonlinearProgram(Protocol):
     """min f(x) subject to g_min ≤ g(x) ≤ g_max and x_min ≤ x ≤ x_max, with sparse derivatives."""
 
     @property
@@ -132,32 +132,35 @@ OPTIONS: Options = {
 
 
 def minimise(
-    problem: Problem, start: FloatArray, options: Options = OPTIONS, watch: Watch | None = None
+    program: NonlinearProgram,
+    start: FloatArray,
+    options: Options = OPTIONS,
+    watch: Watch | None = None,
 ) -> Solution:
-    """Solve `problem` from `start`. An exception in a callback stops Ipopt and is raised here."""
-    return _Session(problem, watch).solve(start, options)
+    """Solve `program` from `start`. An exception in a callback stops Ipopt and is raised here."""
+    return _Session(program, watch).solve(start, options)
 
 
 @dataclass
 class _Session:
     """One solve: the callbacks that Ipopt calls back into, and what they raised."""
 
-    problem: Problem
+    program: NonlinearProgram
     watch: Watch | None
     raised: BaseException | None = None
     iterations: int = 0
     _keep: list[Any] = field(default_factory=list)
 
     def solve(self, start: FloatArray, options: Options) -> Solution:
-        library, problem = _library(), self.problem
-        n, m = len(problem.x_min), len(problem.g_min)
+        library, program = _library(), self.program
+        n, m = len(program.x_min), len(program.g_min)
         jacobian, hessian = (
             [np.asarray(indices, np.int32) for indices in structure]
-            for structure in (problem.jacobian_structure(), problem.hessian_structure())
+            for structure in (program.jacobian_structure(), program.hessian_structure())
         )
         bounds = [
             np.clip(np.ascontiguousarray(b, dtype=float), -INFINITY, INFINITY)
-            for b in (problem.x_min, problem.x_max, problem.g_min, problem.g_max)
+            for b in (program.x_min, program.x_max, program.g_min, program.g_max)
         ]
         handle = library.CreateIpoptProblem(
             n, _address(bounds[0]), _address(bounds[1]),
@@ -191,23 +194,23 @@ class _Session:
     def _callbacks(
         self, n: int, m: int, jacobian_cells: list[Any], hessian_cells: list[Any]
     ) -> tuple[Any, ...]:
-        problem = self.problem
+        program = self.program
 
         def objective(_n: int, x: int, _new: bool, out: int, _: int) -> bool:
             def work() -> None:
-                _doubles(out, 1)[0] = problem.objective(_doubles(x, n))
+                _doubles(out, 1)[0] = program.objective(_doubles(x, n))
 
             return self._guard(work)
 
         def gradient(_n: int, x: int, _new: bool, out: int, _: int) -> bool:
             def work() -> None:
-                _doubles(out, n)[:] = problem.gradient(_doubles(x, n))
+                _doubles(out, n)[:] = program.gradient(_doubles(x, n))
 
             return self._guard(work)
 
         def constraints(_n: int, x: int, _new: bool, _m: int, out: int, _: int) -> bool:
             def work() -> None:
-                _doubles(out, m)[:] = problem.constraints(_doubles(x, n))
+                _doubles(out, m)[:] = program.constraints(_doubles(x, n))
 
             return self._guard(work)
 
@@ -216,7 +219,7 @@ class _Session:
         ) -> bool:
             def work() -> None:
                 if out:
-                    _doubles(out, count)[:] = problem.jacobian(_doubles(x, n))
+                    _doubles(out, count)[:] = program.jacobian(_doubles(x, n))
                 else:
                     _ints(rows, count)[:], _ints(cols, count)[:] = jacobian_cells
 
@@ -228,7 +231,7 @@ class _Session:
         ) -> bool:  # fmt: skip
             def work() -> None:
                 if out:
-                    _doubles(out, count)[:] = problem.hessian(
+                    _doubles(out, count)[:] = program.hessian(
                         _doubles(x, n), factor, _doubles(multipliers, m)
                     )
                 else:

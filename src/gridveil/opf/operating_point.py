@@ -4,7 +4,7 @@ Nothing here is shared with the solver: the flows come from S = V (Y V)*, not fr
 that Ipopt differentiates, so a mistake there shows up here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,19 +15,22 @@ FEASIBILITY_TOLERANCE = 1e-6
 """Largest violation, in p.u. or radians, of a point that counts as feasible."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OperatingPoint(ArrayRecord):
     """Voltages and dispatch of a network, in p.u. and radians.
 
     They determine the loads, so no text form shows them.
     """
 
-    v: FloatArray = field(repr=False)
-    theta: FloatArray = field(repr=False)
-    p: FloatArray = field(repr=False)
+    v: FloatArray
+    theta: FloatArray
+    p: FloatArray
     """Active output of each generator."""
-    q: FloatArray = field(repr=False)
+    q: FloatArray
     """Reactive output of each generator."""
+
+    def __repr__(self) -> str:
+        return f"OperatingPoint({len(self.v)} buses, {len(self.p)} generators)"
 
 
 @dataclass(frozen=True)

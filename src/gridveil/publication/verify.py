@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from gridveil.errors import GridveilError
 from gridveil.fidelity.result import relative_gap, worst_gap
 from gridveil.network.checks import check_case
-from gridveil.network.formats.matpower import parse_matpower
+from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations

@@ -6,7 +6,7 @@ import pytest
 
 from gridveil import from_pandapower, load_case, solve_acopf, to_pandapower
 from gridveil.errors import GridveilError
-from gridveil.network.formats.pandapower import ConversionWarning
+from gridveil.opf.pandapower import ConversionWarning
 
 pandapower = pytest.importorskip("pandapower", reason="pandapower is an extra")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gridveil import AgentOptions, Ledger, PolarLaplace, load_case, release
-from gridveil.publication.report.positions import positions
+from gridveil.network.positions import positions
 from tests.cases import TINY
 
 BROWSER = next(
@@ -177,9 +177,9 @@ def test_both_colour_schemes_have_contrast(page, tmp_path, dark):
 
 def test_neighbours_are_drawn_near_each_other():
     network = load_case("case118_ieee")
-    place = positions(network)
+    place = positions(network.buses, network.lines)
     assert place.shape == (118, 2)
-    assert np.array_equal(place, positions(network))
+    assert np.array_equal(place, positions(network.buses, network.lines))
     lines = network.lines
     along = np.linalg.norm(place[lines.from_bus] - place[lines.to_bus], axis=1)
     random = np.random.default_rng(0)
@@ -191,7 +191,8 @@ def test_neighbours_are_drawn_near_each_other():
 
 @pytest.mark.parametrize("name", ["case3_lmbd", "case1354_pegase"])
 def test_small_and_large_networks_have_a_place(name):
-    place = positions(load_case(name))
+    network = load_case(name)
+    place = positions(network.buses, network.lines)
     assert np.isfinite(place).all()
     assert place.min() >= 0.0
     assert place.max() <= 1.0 + 1e-9
