@@ -9,7 +9,15 @@ import pytest
 import gridveil
 from gridveil.errors import GridveilError
 from gridveil.network.formats.matpower_parser import read_matpower
-from gridveil.network.library import case_size, find_case, list_cases, load_case, save_case
+from gridveil.network.library import (
+    as_network,
+    case_size,
+    cases,
+    find_case,
+    list_cases,
+    load_case,
+    save_case,
+)
 from tests.cases import NESTA, TINY, needs_nesta
 
 LARGEST = 3000
@@ -106,3 +114,29 @@ def test_declared_load_buses_may_have_a_load_of_zero(tmp_path: Path):
         load_case(path, load_buses=[1, 2])
     with pytest.raises(GridveilError, match="load bus 99: there is no such bus"):
         load_case(path, load_buses=[1, 2, 7, 99])
+
+
+def test_names_and_paths_are_accepted_where_networks_are(tmp_path: Path):
+    network = TINY.network()
+    assert as_network(network) is network
+    path = tmp_path / "tiny.m"
+    save_case(network, str(path))
+    assert as_network(path) == as_network(str(path)) == network
+    save_case("case5_pjm", tmp_path / "copy.m")
+    assert (tmp_path / "copy.m").read_bytes() == find_case("case5_pjm").read_bytes()
+
+
+@pytest.mark.parametrize("wrong", [5, None, b"case5_pjm", ["case5_pjm"]])
+def test_what_is_no_network_is_told(wrong: object):
+    expected = f"network: a Network, a case name or a path expected, not {type(wrong).__name__}"
+    with pytest.raises(GridveilError, match=expected):
+        as_network(wrong)  # type: ignore[arg-type]
+
+
+def test_cases_have_their_sizes():
+    (case,) = cases("case1888_rte__sad")
+    assert (case.name, case.collection) == ("case1888_rte__sad", "PGLib")
+    tables = read_matpower(find_case(case.name)).tables
+    counted = [len(tables[name]) for name in ("bus", "gen", "branch")]
+    assert [case.size.buses, case.size.generators, case.size.lines] == counted
+    assert cases("no such case") == []

@@ -140,7 +140,7 @@ def list_cases() -> list[CaseEntry]:
         GridveilError: GRIDVEIL_CASES names something that is not a folder.
 
     Example:
-        >>> [case.name for case in list_cases() if case.name.startswith("case39")]
+        >>> [case.name for case in list_cases() if case.name.startswith("case39_")]
         ['case39_epri', 'case39_epri__api', 'case39_epri__sad']
     """
     return [*_folder_cases(), *_pglib_cases()]

@@ -42,13 +42,19 @@ def plot_components(
     has_load[loads.bus] = True
     has_generator[generators.bus] = True
     labelled = len(buses) <= _LABELLED_UP_TO
-    size = 190.0 if labelled else 11000.0 / len(buses)
+    size = 150.0 if labelled else np.clip(9000.0 / len(buses), 4.0, 90.0)
+    stroke = min(1.5, 0.13 * np.sqrt(size))
 
     ends = place[np.stack([lines.from_bus, lines.to_bus])]
-    axes.plot(*ends.transpose(2, 0, 1), color=_LINE, linewidth=1.0, zorder=1)
-    _mark(axes, place, has_generator, 1.9 * size, "white", _GENERATOR, "generator")
-    _mark(axes, place, has_load, size, _LOAD, _LOAD, "load")
-    _mark(axes, place, ~has_load, size, "white", _EDGE, "bus without a load")
+    axes.plot(*ends.transpose(2, 0, 1), color=_LINE, linewidth=0.7 * stroke, zorder=1)
+    for label, at, area, colour, edge in (
+        ("generator", has_generator, 2.1 * size, "white", _GENERATOR),
+        ("load", has_load, size, _LOAD, _LOAD),
+        ("bus without a load", ~has_load, size, "white", _EDGE),
+    ):
+        if at.any():
+            x, y = place[at].T
+            axes.scatter(x, y, area, colour, edgecolors=edge, linewidths=stroke, label=label)
     if labelled:
         _label(axes, place, buses, has_load)
     axes.set_title(name)
@@ -58,8 +64,8 @@ def plot_components(
     legend = axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False, borderaxespad=0.0
     )
-    for handle in legend.legend_handles:
-        handle.set_sizes([60.0])  # type: ignore[union-attr]  # they stand for scatters
+    for handle in filter(None, legend.legend_handles):
+        handle.set(sizes=[60.0], linewidths=1.5)
     return axes
 
 
@@ -78,20 +84,6 @@ def new_axes() -> "Axes":
     return pyplot.subplots(figsize=(8.0, 7.0), layout="constrained")[1]
 
 
-def _mark(
-    axes: "Axes",
-    place: FloatArray,
-    at: BoolArray,
-    size: float,
-    colour: str,
-    edge: str,
-    label: str,
-) -> None:
-    if at.any():
-        x, y = place[at].T
-        axes.scatter(x, y, size, colour, edgecolors=edge, linewidths=1.5, label=label, zorder=2)
-
-
 def _label(axes: "Axes", place: FloatArray, buses: Buses, has_load: BoolArray) -> None:
     """Write the number of each bus into its dot."""
     for number, (x, y), blue in zip(buses.number.tolist(), place, has_load, strict=True):
@@ -101,7 +93,7 @@ def _label(axes: "Axes", place: FloatArray, buses: Buses, has_load: BoolArray) -
             y,
             text,
             color="white" if blue else "black",
-            fontsize=7.5 if len(text) < 4 else 5.0,
+            fontsize=7.0 if len(text) < 4 else 4.5,
             ha="center",
             va="center",
             zorder=3,

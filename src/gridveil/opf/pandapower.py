@@ -36,11 +36,9 @@ def from_pandapower(net: Any) -> Network:
         GridveilError: The net has elements or values that a case file cannot hold.
 
     Example:
-        >>> import gridveil
-        >>> net = gridveil.to_pandapower(gridveil.load_case("case3_lmbd"))
-        >>> network = gridveil.from_pandapower(net)
-        >>> len(network.buses), len(network.generators), len(network.lines)
-        (3, 3, 3)
+        >>> import pandapower.networks
+        >>> from_pandapower(pandapower.networks.case9())
+        Network('case9': 9 buses, 3 loads, 3 generators, 9 lines, base 100 MVA)
     """
     pandapower = import_pandapower()
     network = network_from_net(net, str(net.name or "pandapower"))
@@ -55,10 +53,18 @@ def to_pandapower(network: Network) -> Any:
         network: Any network.
 
     Returns:
-        A pandapowerNet, with buses numbered from 0.
+        A pandapowerNet, with buses numbered from 0. A `ConversionWarning` as for
+        `from_pandapower`.
 
     Raises:
         GridveilError: pandapower cannot hold the network.
+
+    Example:
+        >>> import pandapower.networks
+        >>> network = from_pandapower(pandapower.networks.case9())
+        >>> net = to_pandapower(network)
+        >>> len(net.bus), len(net.load)
+        (9, 3)
     """
     pandapower = import_pandapower()
     net = net_from_network(network)

@@ -6,6 +6,7 @@ Another package adds one through an entry point of the group "gridveil.formats".
 from collections.abc import Iterator
 from pathlib import Path
 
+from gridveil.errors import GridveilError
 from gridveil.network.formats.base import CaseFormat
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 from gridveil.registry import Registry
@@ -44,7 +45,7 @@ def format_of(path: Path) -> CaseFormat:
 
 def format_for(path: Path) -> CaseFormat:
     """Return the format to save a file in: the one with its suffix, otherwise MATPOWER's."""
-    return next(_with_suffix(path), FORMATS.get(_DEFAULT)())
+    return next(_with_suffix(path), _create(_DEFAULT))
 
 
 def is_case_path(text: str) -> bool:
@@ -54,7 +55,15 @@ def is_case_path(text: str) -> bool:
 
 
 def _all() -> Iterator[CaseFormat]:
-    return (FORMATS.get(name)() for name in FORMATS.names)
+    return map(_create, FORMATS.names)
+
+
+def _create(name: str) -> CaseFormat:
+    kind = FORMATS.get(name)
+    try:
+        return kind()
+    except TypeError as error:  # an abstract method is missing
+        raise GridveilError(f"format {name!r} does not keep to the interface: {error}") from error
 
 
 def _with_suffix(path: Path) -> Iterator[CaseFormat]:
