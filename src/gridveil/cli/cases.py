@@ -1,4 +1,4 @@
-"""`gridveil cases`: what can be opened by name."""
+"""`gridveil cases`: the cases that can be opened by name."""
 
 from typing import Annotated
 

@@ -15,7 +15,7 @@ from gridveil.opf.acopf import OPFResult, solve_acopf
 
 NOT_SOLVED = 3
 _SHOWN = 12
-"""Rows of a table before it is cut."""
+"""How many rows of a table are shown."""
 
 
 def solve(
@@ -110,7 +110,7 @@ def _print_diagnosis(result: OPFResult) -> None:
     mva = result.network.base_mva
     for lack, total in result.diagnosis.lacks.items():
         console.print(f"• {lack.value}: {total * mva:,.1f} MVA in all")
-    table = _table("least that would have to give")
+    table = _table("least excess over the limits")
     for excess in result.diagnosis.excesses[:_SHOWN]:
         table.add_row(excess.sentence)
     _print_cut(table, len(result.diagnosis.excesses), "components")

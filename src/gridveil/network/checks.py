@@ -1,4 +1,4 @@
-"""Finds nonsense in a case before any solver sees it, and says all of it at once."""
+"""Checks a case before any solver sees it, and reports every problem at once."""
 
 from collections.abc import Iterator
 

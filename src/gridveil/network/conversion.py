@@ -1,7 +1,7 @@
 """Between a case file's tables (MW, degrees, bus numbers) and a `Network` (p.u., radians, indices).
 
 Every field of the network that stands in a column of the file is one row of `FIELDS`; building and
-saving both read it, so that they cannot drift apart.
+saving both read it, so that they always agree.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ PIECEWISE_LINEAR, POLYNOMIAL = 1, 2
 
 @dataclass(frozen=True)
 class InService:
-    """Which rows of the tables make up the network, and how they hang together."""
+    """Which rows of the tables are in service, and which of them are connected."""
 
     bus: BoolArray
     load: BoolArray
@@ -48,19 +48,19 @@ class InService:
 
 
 def in_service(case: CaseFile) -> InService:
-    """Find the parts in service; components at an unknown bus count as out of service."""
+    """Find the rows in service; a component at an unknown bus counts as out of service."""
     bus, gen, branch = (case.tables[name] for name in ("bus", "gen", "branch"))
     numbers = bus.column("bus_i")
     index = {n: i for i, n in enumerate(numbers.tolist())}
-    typed_out = bus.column("type") == ISOLATED
+    isolated = bus.column("type") == ISOLATED
 
-    def alive(at: IntArray) -> BoolArray:
-        return np.asarray((at >= 0) & ~typed_out[at])
+    def has_bus(at: IntArray) -> BoolArray:
+        return np.asarray((at >= 0) & ~isolated[at])
 
     gen_bus = _rows_of(index, gen.column("bus"))
     ends = [_rows_of(index, branch.column(name)) for name in ("fbus", "tbus")]
-    generator = (gen.column("status") > 0) & alive(gen_bus)
-    line = (branch.column("status") > 0) & alive(ends[0]) & alive(ends[1])
+    generator = (gen.column("status") > 0) & has_bus(gen_bus)
+    line = (branch.column("status") > 0) & has_bus(ends[0]) & has_bus(ends[1])
     load = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
     shunt = (bus.column("Gs") != 0) | (bus.column("Bs") != 0)
 
@@ -72,8 +72,8 @@ def in_service(case: CaseFile) -> InService:
         (np.ones(line.sum()), (ends[0][line], ends[1][line])), shape=(len(bus), len(bus))
     )
     island = connected_components(graph, directed=False)[1].astype(np.int64)
-    alive_bus = used & ~typed_out
-    return InService(alive_bus, load & alive_bus, generator, line, index, island)
+    bus_in_service = used & ~isolated
+    return InService(bus_in_service, load & bus_in_service, generator, line, index, island)
 
 
 def _rows_of(index: Mapping[float, int], numbers: FloatArray) -> IntArray:
@@ -215,7 +215,7 @@ def _cell(f: "Field", value: float, base_mva: float) -> float:
 
 @dataclass(frozen=True)
 class Unit:
-    """How the file's numbers become the network's, and back up to rounding."""
+    """How a number of the file becomes the network's, and back, up to rounding."""
 
     decode: Callable[[FloatArray, float], FloatArray]
     encode: Callable[[float, float], float]
@@ -228,7 +228,7 @@ DEGREES = Unit(lambda deg, _base: np.radians(deg), lambda value, _base: float(np
 
 @dataclass(frozen=True)
 class Field:
-    """A field of the network and the column of the case file it stands in."""
+    """A field of the network, and the column of the case file that holds it."""
 
     part: str
     name: str
@@ -240,7 +240,7 @@ class Field:
     default: float = np.nan
 
     def tied(self) -> "list[Field]":
-        """Return the fields absent together: one alone in the file gives the others a meaning."""
+        """Return the fields that are absent together: a value for one gives the others a value."""
         if self.absent is None:
             return [self]
         return [f for f in FIELDS if f.absent is self.absent]

@@ -1,4 +1,4 @@
-"""The flow on every line as a function of voltages, in the real form that solvers differentiate.
+"""The flow on every line as a function of voltages, in real numbers, as solvers differentiate it.
 
 Each of the four flows of a line (p and q, at the from and the to end) has one shape,
 

@@ -12,9 +12,9 @@ SHOWN = 20
 
 
 class ProblemKind(StrEnum):
-    """The kinds of problem, so that a program can tell them apart."""
+    """The kinds of problem, for programs that treat them differently."""
 
-    NOT_A_CASE = "not a MATPOWER case file"
+    NOT_A_CASE = "not a case file"
     SYNTAX = "a line that cannot be read"
     MISSING = "something missing"
     SHAPE = "wrong number of rows or columns"
@@ -32,11 +32,11 @@ class ProblemKind(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a case; `str()` of it is a sentence without the file name."""
+    """One problem of a case; `str()` of it is a sentence without the file name."""
 
     kind: ProblemKind
     reason: str
-    """What is wrong and, where it is not plain, what to do."""
+    """What is wrong and, where it is not obvious, what to do."""
     component: str = ""
     """The table of the case file: bus, gen, gencost or branch."""
     row: int | None = None

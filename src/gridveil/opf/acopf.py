@@ -197,9 +197,9 @@ def solve_acopf(network: Network | str | Path, *, watch: ipopt.Watch | None = No
     """
     network = as_network(network)
     started = time.perf_counter()
-    builder = _model(network)
+    builder = _acopf_program(network)
     program = builder.build()
-    start = builder.start(program, _flat(network))
+    start = builder.start(program, _flat_start(network))
     built = time.perf_counter()
     solution = ipopt.minimise(program, start, watch=watch)
     iterations, diagnosis = solution.iterations, None
@@ -236,24 +236,24 @@ def solve_acopf(network: Network | str | Path, *, watch: ipopt.Watch | None = No
     )
 
 
-def _model(network: Network) -> ProgramBuilder:
+def _acopf_program(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
     builder = ProgramBuilder(network, *network.bus_load())
     gens, costs = network.generators, network.generators.costs
     builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, costs.coefficients)
     # A piecewise-linear cost is a variable above all its segments: height − slope p ≥ intercept.
-    curved = np.unique(costs.segment_generator)
-    unbounded = np.full(len(curved), np.inf)
-    height = builder.add_variables(-unbounded, unbounded, np.tile([0.0, 1.0], (len(curved), 1)))
+    piecewise = np.unique(costs.segment_generator)
+    unbounded = np.full(len(piecewise), np.inf)
+    height = builder.add_variables(-unbounded, unbounded, np.tile([0.0, 1.0], (len(piecewise), 1)))
     intercept = costs.segment_intercept
     above = builder.add_rows(intercept, np.full(len(intercept), np.inf))
-    builder.add_entries(above, height[np.searchsorted(curved, costs.segment_generator)], 1.0)
+    builder.add_entries(above, height[np.searchsorted(piecewise, costs.segment_generator)], 1.0)
     builder.add_entries(above, builder.p[costs.segment_generator], -costs.segment_slope)
     return builder
 
 
-def _flat(network: Network) -> OperatingPoint:
-    """Return the flat start: every voltage 1∠0, no output; limits are applied to it later."""
+def _flat_start(network: Network) -> OperatingPoint:
+    """Return voltages of 1∠0 and no output; `ProgramBuilder.start` moves them within limits."""
     buses, gens = len(network.buses), len(network.generators)
     return OperatingPoint(np.ones(buses), np.zeros(buses), np.zeros(gens), np.zeros(gens))
 

@@ -1,8 +1,8 @@
 """Ipopt through its C interface, from the library that CasADi's wheel carries.
 
 CasADi itself is not imported: its symbolic build is slower than the solve on large networks, and
-our derivatives are closed formulas over arrays. The binding is the whole of Ipopt's C interface
-that we need: create, set options, solve, watch the iterations.
+our derivatives are closed formulas over arrays. The binding covers what we need of Ipopt's C
+interface: create a problem, set options, solve, and follow the iterations.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 
 INFINITY = 2e19
-"""Bounds of this size or more are none, by Ipopt's convention."""
+"""Ipopt treats bounds of at least this magnitude as infinite."""
 
 _EVAL_F = ctypes.CFUNCTYPE(c_bool, c_int, c_void_p, c_bool, c_void_p, c_void_p)
 _EVAL_GRAD_F = _EVAL_F
@@ -100,10 +100,10 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Solution:
-    """What Ipopt returned."""
+    """The point at which Ipopt ended."""
 
     code: int
-    """Its `ApplicationReturnStatus`: 0 solved, 1 acceptable, 2 infeasible, below 0 failed."""
+    """Ipopt's `ApplicationReturnStatus`: 0 solved, 1 acceptable, 2 infeasible, negative failed."""
     x: FloatArray
     objective: float
     g_multipliers: FloatArray
@@ -128,7 +128,7 @@ OPTIONS: Options = {
     "print_level": 0,
     "sb": "yes",
 }
-"""What every solve of a network uses."""
+"""The options of every solve of a network."""
 
 
 def minimise(
@@ -137,19 +137,29 @@ def minimise(
     options: Options = OPTIONS,
     watch: Watch | None = None,
 ) -> Solution:
-    """Solve `program` from `start`. An exception in a callback stops Ipopt and is raised here."""
+    """Solve a nonlinear program.
+
+    An exception in a callback stops Ipopt and is raised here.
+
+    Args:
+        program: Functions, derivatives and bounds.
+        start: The variables to start from.
+        options: Ipopt's options by name.
+        watch: Called after every iteration; returning False stops Ipopt.
+    """
     return _Session(program, watch).solve(start, options)
 
 
 @dataclass
 class _Session:
-    """One solve: the callbacks that Ipopt calls back into, and what they raised."""
+    """One call of IpoptSolve: its callbacks, and the exception that one of them raised."""
 
     program: NonlinearProgram
     watch: Watch | None
     raised: BaseException | None = None
     iterations: int = 0
-    _keep: list[Any] = field(default_factory=list)
+    _callback_objects: list[Any] = field(default_factory=list)
+    """Referenced here for as long as Ipopt has pointers to them."""
 
     def solve(self, start: FloatArray, options: Options) -> Solution:
         library, program = _library(), self.program
@@ -246,7 +256,7 @@ class _Session:
             _EVAL_JAC_G(jacobian),
             _EVAL_H(hessian),
         )
-        self._keep += callbacks
+        self._callback_objects += callbacks
         return callbacks
 
     def _intermediate(self) -> Any:
@@ -262,7 +272,7 @@ class _Session:
             return self._guard(work)
 
         callback = _INTERMEDIATE(after)
-        self._keep.append(callback)
+        self._callback_objects.append(callback)
         return callback
 
 

@@ -1,4 +1,4 @@
-"""The nonlinear program behind every central problem: network physics plus a linear part.
+"""The nonlinear program of every central problem: network physics plus a linear part.
 
     minimise    Σ_j c_j(x_j)                              one polynomial per variable
     subject to  g_min ≤ N(θ, v) + A x + Σ h(x_j) ≤ g_max,     x_min ≤ x ≤ x_max
@@ -34,7 +34,7 @@ class PolynomialTerms:
 
 @dataclass(frozen=True)
 class NetworkProgram:
-    """One problem of the shape above, ready for Ipopt."""
+    """A program of this shape, as Ipopt takes it."""
 
     physics: Physics
     linear: coo_array
@@ -109,13 +109,19 @@ class NetworkProgram:
 
 
 class ProgramBuilder:
-    """Puts a `NetworkProgram` together: the physics and limits are there, the rest is added to it.
+    """Builds a `NetworkProgram` from the physics and limits of a network and what is added.
 
-    Adding returns index arrays, which name variables and rows from then on. `p_load` and `q_load`
-    are what every bus must be supplied with.
+    Adding returns the indices of the new variables or rows.
     """
 
     def __init__(self, network: Network, p_load: FloatArray, q_load: FloatArray) -> None:
+        """Start with voltages, power balance, line ratings and angle limits.
+
+        Args:
+            network: Its loads are not used.
+            p_load: Active power that each bus must be supplied with, in p.u.
+            q_load: Reactive power likewise.
+        """
         buses, lines = network.buses, network.lines
         self.physics = physics = Physics(network)
         self._generator_bus = network.generators.bus
@@ -128,8 +134,8 @@ class ProgramBuilder:
         )
         self._variable_count = self._row_count = 0
 
-        held = np.where(buses.reference, 0.0, np.inf)
-        self.theta = self.add_variables(-held, held)
+        angle_bound = np.where(buses.reference, 0.0, np.inf)
+        self.theta = self.add_variables(-angle_bound, angle_bound)
         self.v = self.add_variables(buses.v_min, buses.v_max)
         self.active = self.add_rows(-p_load, -p_load)
         self.reactive = self.add_rows(-q_load, -q_load)
@@ -158,7 +164,7 @@ class ProgramBuilder:
     def add_variables(
         self, lower: FloatArray, upper: FloatArray, costs: FloatArray | None = None
     ) -> IntArray:
-        """Add variables with bounds and cost polynomials, if any: (variables, order + 1)."""
+        """Add variables with bounds and, if given, cost polynomials: (variables, order + 1)."""
         count = len(lower)
         self._bounds.append((lower, upper))
         self._costs.append(np.zeros((count, 1)) if costs is None else costs)
@@ -173,7 +179,7 @@ class ProgramBuilder:
         return np.arange(self._row_count - count, self._row_count)
 
     def add_entries(self, rows: IntArray, columns: IntArray, values: FloatArray | float) -> None:
-        """Add entries of A; those of one cell add up."""
+        """Add entries to A; entries of one cell add up."""
         self._entries.append((rows, columns, np.broadcast_to(values, len(rows)).astype(float)))
 
     def set_polynomial_terms(
