@@ -16,6 +16,8 @@ from gridveil.network.components import Lines
 
 P_FROM, Q_FROM, P_TO, Q_TO = range(4)
 """The rows of every (4, lines) array of flows."""
+FROM_END, TO_END = slice(P_FROM, P_TO), slice(P_TO, None)
+"""The rows of the flows at either end of a line."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
-from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO, flow_coefficients
+from gridveil.network.flows import (
+    FROM_END,
+    P_FROM,
+    P_TO,
+    Q_FROM,
+    Q_TO,
+    TO_END,
+    flow_coefficients,
+)
 from gridveil.network.network import Network
 
 
@@ -25,7 +33,7 @@ class Physics:
         self.columns = 2 * n
         self._from, self._to = lines.from_bus, lines.to_bus
         self._shunt_g, self._shunt_b = buses.shunt_g, buses.shunt_b
-        self._c = flow_coefficients(lines)
+        self._coefficients = flow_coefficients(lines)
         # The balance row that each of the four flows of a line leaves from.
         self._balance_row = np.stack([self._from, n + self._from, self._to, n + self._to])
 
@@ -107,7 +115,7 @@ class Physics:
         slope = np.sum(weight * f.wave_slope, axis=0)
         delta_from = f.v_to * slope + outer(f.d_delta, f.d_from)
         delta_to = f.v_from * slope + outer(f.d_delta, f.d_to)
-        square = 2 * weight * self._c.square
+        square = 2 * weight * self._coefficients.square
         from2 = square[P_FROM] + square[Q_FROM] + outer(f.d_from, f.d_from)
         to2 = square[P_TO] + square[Q_TO] + outer(f.d_to, f.d_to)
         from_to = np.sum(weight * f.wave, axis=0) + outer(f.d_from, f.d_to)
@@ -126,17 +134,17 @@ class Physics:
         v_from, v_to = x[n + self._from], x[n + self._to]
         delta = x[self._from] - x[self._to]
         cos, sin = np.cos(delta), np.sin(delta)
-        c = self._c
+        c = self._coefficients
         wave = c.cosine * cos + c.sine * sin
         wave_slope = c.sine * cos - c.cosine * sin
         product = v_from * v_to
         d_from = v_to * wave
-        d_from[:2] += 2 * c.square[:2] * v_from
+        d_from[FROM_END] += 2 * c.square[FROM_END] * v_from
         d_to = v_from * wave
-        d_to[2:] += 2 * c.square[2:] * v_to
+        d_to[TO_END] += 2 * c.square[TO_END] * v_to
         flow = product * wave
-        flow[:2] += c.square[:2] * v_from**2
-        flow[2:] += c.square[2:] * v_to**2
+        flow[FROM_END] += c.square[FROM_END] * v_from**2
+        flow[TO_END] += c.square[TO_END] * v_to**2
         return _Flows(v_from, v_to, wave, wave_slope, flow, product * wave_slope, d_from, d_to)
 
 
@@ -149,9 +157,12 @@ class _Flows:
     wave: FloatArray
     """α cos δ + β sin δ."""
     wave_slope: FloatArray
+    """Its derivative by δ."""
     flow: FloatArray
     d_delta: FloatArray
+    """Derivative of the flow by δ."""
     d_from: FloatArray
+    """Derivative of the flow by the voltage at the from end."""
     d_to: FloatArray
 
 
