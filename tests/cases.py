@@ -9,7 +9,7 @@ import pytest
 
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network
-from gridveil.network.formats.matpower import parse_matpower
+from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.network import Network
 
 NESTA = Path(os.environ.get("GRIDVEIL_NESTA", Path(__file__).parents[2] / "shared" / "nesta"))

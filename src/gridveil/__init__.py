@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from gridveil.fidelity.phase import restore, restore_many
     from gridveil.fidelity.registry import METHODS
     from gridveil.fidelity.result import Restored
-    from gridveil.network.library import list_cases, load_case, save_case
+    from gridveil.network.formats.base import CaseFormat
+    from gridveil.network.formats.registry import FORMATS
+    from gridveil.network.library import as_network, cases, list_cases, load_case, save_case
     from gridveil.network.network import Network
     from gridveil.network.problems import CaseError
-    from gridveil.opf.acopf import OPFResult, solve_acopf
+    from gridveil.opf.acopf import OPFResult, solve, solve_acopf
+    from gridveil.opf.pandapower import ConversionWarning, from_pandapower, to_pandapower
     from gridveil.opf.status import Status
     from gridveil.privacy import budget
     from gridveil.privacy.audit import AuditResult, audit
@@ -59,10 +62,13 @@ _MODULES = {
     "fidelity.phase": ["restore", "restore_many"],
     "fidelity.registry": ["METHODS"],
     "fidelity.result": ["Restored"],
-    "network.library": ["list_cases", "load_case", "save_case"],
+    "network.formats.base": ["CaseFormat"],
+    "network.formats.registry": ["FORMATS"],
+    "network.library": ["as_network", "cases", "list_cases", "load_case", "save_case"],
     "network.network": ["Network"],
     "network.problems": ["CaseError"],
-    "opf.acopf": ["OPFResult", "solve_acopf"],
+    "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
+    "opf.pandapower": ["ConversionWarning", "from_pandapower", "to_pandapower"],
     "opf.status": ["Status"],
     "privacy": ["budget"],
     "privacy.audit": ["AuditResult", "audit"],

@@ -1,41 +1,31 @@
-"""Tables for notebooks: pandas frames, where pandas is installed, and small HTML tables."""
+"""Tables as pandas data frames; pandas is an extra."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gridveil.errors import GridveilError
 
-_SHOWN = 10
-"""Rows of an HTML table before it is cut."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
-def frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> Any:
-    """Return rows, or columns by name, as a pandas DataFrame.
+def data_frame(columns: Mapping[str, Any]) -> "DataFrame":
+    """Return a data frame of columns of equal length.
+
+    Args:
+        columns: The values of each column by its name, from left to right.
 
     Raises:
         GridveilError: pandas is not installed.
     """
     try:
-        import pandas
+        from pandas import DataFrame
     except ImportError:
-        raise GridveilError("frames need pandas; pip install 'gridveil[notebook]'") from None
-    return pandas.DataFrame(rows)
+        raise GridveilError("pandas is not installed; pip install 'gridveil[notebook]'") from None
+    return DataFrame(dict(columns))
 
 
-def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a small table for a notebook; only the first rows of a long one."""
-    lines = [[_cell(value) for value in row] for row in rows]
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in lines[:_SHOWN]
-    )
-    cut = f"<p>… and {len(lines) - _SHOWN} more rows</p>" if len(lines) > _SHOWN else ""
-    return (
-        f"<p>{escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"{cut}"
-    )
-
-
-def _cell(value: object) -> str:
-    return escape(f"{value:g}" if isinstance(value, float) else str(value))
+def frame_of_rows(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":
+    """Return a data frame of rows that all have the same names."""
+    names = rows[0] if rows else ()
+    return data_frame({name: [row[name] for row in rows] for name in names})

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks.line_by_ipopt import LineByIpopt
 from gridveil.admm.agents import line_agent, line_copies
+from gridveil.network.components import Lines
 from gridveil.network.flows import flow_coefficients
-from gridveil.network.network import Lines
 
 IPOPT = LineByIpopt()
 PULL = casadi.Function(

@@ -3,8 +3,8 @@
 import pytest
 
 from gridveil.network.checks import check_case
-from gridveil.network.formats.matpower import parse_matpower
-from gridveil.network.problems import Kind
+from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.problems import ProblemKind
 from tests.cases import TINY, bus, gen, line, polynomial
 
 
@@ -27,11 +27,11 @@ def test_everything_is_told_at_once():
     )
     found = [(p.kind, p.component, p.row, p.field) for p in problems(case)]
     assert found == [
-        (Kind.BOUNDS_CROSSED, "bus", 2, "Vmin"),
-        (Kind.BOUNDS_CROSSED, "gen", 1, "Pmin"),
-        (Kind.OUT_OF_RANGE, "gencost", 2, "model"),
-        (Kind.ZERO_IMPEDANCE, "branch", 2, "x"),
-        (Kind.BOUNDS_CROSSED, "branch", 3, "angmin"),
+        (ProblemKind.BOUNDS_CROSSED, "bus", 2, "Vmin"),
+        (ProblemKind.BOUNDS_CROSSED, "gen", 1, "Pmin"),
+        (ProblemKind.OUT_OF_RANGE, "gencost", 2, "model"),
+        (ProblemKind.ZERO_IMPEDANCE, "branch", 2, "x"),
+        (ProblemKind.BOUNDS_CROSSED, "branch", 3, "angmin"),
     ]
 
 
@@ -44,59 +44,87 @@ ISLAND = TINY.with_(
 @pytest.mark.parametrize(
     ("case", "kind", "says"),
     [
-        (TINY.with_cell("bus", 1, 0, 1), Kind.DUPLICATE, "bus 1 is already in line 5"),
-        (TINY.with_cell("bus", 1, 0, 2.5), Kind.OUT_OF_RANGE, "not a positive whole"),
-        (TINY.with_cell("bus", 1, 0, -2), Kind.OUT_OF_RANGE, "not a positive whole"),
-        (TINY.with_cell("bus", 1, 1, 5), Kind.OUT_OF_RANGE, "this is no bus type"),
-        (TINY.with_cell("bus", 1, 3, "NaN"), Kind.NOT_A_NUMBER, "nan is not finite"),
-        (TINY.with_cell("bus", 1, 4, "Inf"), Kind.NOT_A_NUMBER, "inf is not finite"),
-        (TINY.with_cell("bus", 1, 12, -0.1), Kind.OUT_OF_RANGE, "-0.1 p.u. is negative"),
-        (TINY.with_cell("gen", 1, 0, 99), Kind.UNKNOWN_BUS, "there is no bus 99"),
-        (TINY.with_cell("gen", 1, 4, 300), Kind.BOUNDS_CROSSED, "300 is above Qmax, 200"),
-        (TINY.with_cell("gen", 1, 8, "NaN"), Kind.NOT_A_NUMBER, "nan is not a number"),
-        (TINY.with_cell("branch", 0, 1, 99), Kind.UNKNOWN_BUS, "there is no bus 99"),
-        (TINY.with_cell("branch", 0, 1, 1), Kind.OUT_OF_RANGE, "starts and ends at bus 1"),
-        (TINY.with_cell("branch", 0, 5, -5), Kind.OUT_OF_RANGE, "-5 MVA is negative"),
-        (TINY.with_cell("branch", 0, 8, -1), Kind.OUT_OF_RANGE, "-1 is negative"),
-        (TINY.with_(gencost=TINY.gencost[:1]), Kind.NO_COST, "no cost for gen row 2: 2 generators"),
-        (TINY.with_(gencost=[TINY.gencost[0]] * 3), Kind.SHAPE, "3 rows for 2 generators"),
+        (TINY.with_cell("bus", 1, 0, 1), ProblemKind.DUPLICATE, "bus 1 is already in line 5"),
+        (TINY.with_cell("bus", 1, 0, 2.5), ProblemKind.OUT_OF_RANGE, "not a positive whole"),
+        (TINY.with_cell("bus", 1, 0, -2), ProblemKind.OUT_OF_RANGE, "not a positive whole"),
+        (TINY.with_cell("bus", 1, 1, 5), ProblemKind.OUT_OF_RANGE, "this is no bus type"),
+        (TINY.with_cell("bus", 1, 3, "NaN"), ProblemKind.NOT_A_NUMBER, "nan is not finite"),
+        (TINY.with_cell("bus", 1, 4, "Inf"), ProblemKind.NOT_A_NUMBER, "inf is not finite"),
+        (TINY.with_cell("bus", 1, 12, -0.1), ProblemKind.OUT_OF_RANGE, "-0.1 p.u. is negative"),
+        (TINY.with_cell("gen", 1, 0, 99), ProblemKind.UNKNOWN_BUS, "there is no bus 99"),
+        (TINY.with_cell("gen", 1, 4, 300), ProblemKind.BOUNDS_CROSSED, "300 is above Qmax, 200"),
+        (TINY.with_cell("gen", 1, 8, "NaN"), ProblemKind.NOT_A_NUMBER, "nan is not a number"),
+        (TINY.with_cell("branch", 0, 1, 99), ProblemKind.UNKNOWN_BUS, "there is no bus 99"),
+        (TINY.with_cell("branch", 0, 1, 1), ProblemKind.OUT_OF_RANGE, "starts and ends at bus 1"),
+        (TINY.with_cell("branch", 0, 5, -5), ProblemKind.OUT_OF_RANGE, "-5 MVA is negative"),
+        (TINY.with_cell("branch", 0, 8, -1), ProblemKind.OUT_OF_RANGE, "-1 is negative"),
+        (
+            TINY.with_(gencost=TINY.gencost[:1]),
+            ProblemKind.NO_COST,
+            "no cost for gen row 2: 2 generators",
+        ),
+        (TINY.with_(gencost=[TINY.gencost[0]] * 3), ProblemKind.SHAPE, "3 rows for 2 generators"),
         (
             TINY.with_cell("gencost", 0, 3, 9),
-            Kind.SHAPE,
+            ProblemKind.SHAPE,
             "9 needs 9 numbers after it; the row has 3",
         ),
-        (TINY.with_cell("gencost", 0, 3, 0), Kind.OUT_OF_RANGE, "0 is not a whole number"),
-        (TINY.with_cell("gencost", 0, 3, "NaN"), Kind.OUT_OF_RANGE, "nan is not a whole number"),
-        (TINY.with_cell("gencost", 0, 4, "NaN"), Kind.NOT_A_NUMBER, "must be finite"),
-        (TINY.with_cell("bus", 0, 1, 2), Kind.REFERENCE, "no reference bus (type 3) among the 3"),
-        (TINY.with_cell("bus", 2, 1, 3), Kind.REFERENCE, "bus 7 is a second reference bus"),
-        (TINY.with_(bus=[*TINY.bus, bus(9, 4, 1.0)]), Kind.DISCONNECTED, "bus 9 is isolated"),
-        (ISLAND, Kind.DISCONNECTED, "bus 10 has no path to a generator"),
-        (TINY.with_(bus=[]), Kind.MISSING, "the table is empty"),
-        (TINY.with_(gen=[], gencost=[]), Kind.MISSING, "the table is empty"),
-        (TINY.with_(extra="mpc.dcline = [1 2 1];"), Kind.UNSUPPORTED, "DC lines are not supported"),
-        (TINY.with_(extra="mpc.convdc = [1 2 1];"), Kind.UNSUPPORTED, "mpc.convdc (a DC grid)"),
-        (TINY.with_(extra="mpc.storage = [1];"), Kind.UNSUPPORTED, "mpc.storage (storage)"),
-        (TINY.with_(extra="mpc.reserves.zones = [1];"), Kind.UNSUPPORTED, "mpc.reserves.zones"),
-        (TINY.with_(extra="mpc.A = [1];"), Kind.UNSUPPORTED, "user-defined constraints"),
+        (TINY.with_cell("gencost", 0, 3, 0), ProblemKind.OUT_OF_RANGE, "0 is not a whole number"),
+        (
+            TINY.with_cell("gencost", 0, 3, "NaN"),
+            ProblemKind.OUT_OF_RANGE,
+            "nan is not a whole number",
+        ),
+        (TINY.with_cell("gencost", 0, 4, "NaN"), ProblemKind.NOT_A_NUMBER, "must be finite"),
+        (
+            TINY.with_cell("bus", 0, 1, 2),
+            ProblemKind.REFERENCE,
+            "no reference bus (type 3) among the 3",
+        ),
+        (TINY.with_cell("bus", 2, 1, 3), ProblemKind.REFERENCE, "bus 7 is a second reference bus"),
+        (
+            TINY.with_(bus=[*TINY.bus, bus(9, 4, 1.0)]),
+            ProblemKind.DISCONNECTED,
+            "bus 9 is isolated",
+        ),
+        (ISLAND, ProblemKind.DISCONNECTED, "bus 10 has no path to a generator"),
+        (TINY.with_(bus=[]), ProblemKind.MISSING, "the table is empty"),
+        (TINY.with_(gen=[], gencost=[]), ProblemKind.MISSING, "the table is empty"),
+        (
+            TINY.with_(extra="mpc.dcline = [1 2 1];"),
+            ProblemKind.UNSUPPORTED,
+            "DC lines are not supported",
+        ),
+        (
+            TINY.with_(extra="mpc.convdc = [1 2 1];"),
+            ProblemKind.UNSUPPORTED,
+            "mpc.convdc (a DC grid)",
+        ),
+        (TINY.with_(extra="mpc.storage = [1];"), ProblemKind.UNSUPPORTED, "mpc.storage (storage)"),
+        (
+            TINY.with_(extra="mpc.reserves.zones = [1];"),
+            ProblemKind.UNSUPPORTED,
+            "mpc.reserves.zones",
+        ),
+        (TINY.with_(extra="mpc.A = [1];"), ProblemKind.UNSUPPORTED, "user-defined constraints"),
         (
             TINY.with_(gen=[[*gen(1, 9.0), 1, 2, 0, 0, 0, 0], [*gen(7, 9.0), 0, 0, 0, 0, 0, 0]]),
-            Kind.UNSUPPORTED,
+            ProblemKind.UNSUPPORTED,
             "capability curves",
         ),
         (
             TINY.with_(gencost=[*TINY.gencost, polynomial(0, 0, 0), polynomial(0, 1, 0)]),
-            Kind.UNSUPPORTED,
+            ProblemKind.UNSUPPORTED,
             "costs of reactive power",
         ),
         (
             TINY.with_(gencost=[[1, 0, 0, 3, 0, 0, 10, 100, 20, 150], polynomial(1, 0)]),
-            Kind.UNSUPPORTED,
+            ProblemKind.UNSUPPORTED,
             "its slope falls from 10 to 5 $/MWh at 10 MW",
         ),
         (
             TINY.with_(gencost=[[1, 0, 0, 2, 10, 0, 10, 100], polynomial(1, 0)]),
-            Kind.OUT_OF_RANGE,
+            ProblemKind.OUT_OF_RANGE,
             "must increase",
         ),
     ],

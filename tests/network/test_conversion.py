@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridveil.errors import GridveilError
-from gridveil.network.conversion import build_network, changes, saved_text
-from gridveil.network.formats.matpower import edited_text, parse_matpower
+from gridveil.network.conversion import build_network, changes
+from gridveil.network.formats.matpower import saved_text
+from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.formats.matpower_writer import edited_text
 from tests.cases import TINY, bus, gen, line, polynomial
 
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from gridveil.network.costs import Costs
+from gridveil.network.costs import CostFunctions
 from tests.cases import TINY, polynomial
 
 NO_SEGMENTS = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 def test_polynomial_of_any_order():
-    costs = Costs(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 0.0, 0.0, 0.0]]), *NO_SEGMENTS)
+    costs = CostFunctions(np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 0.0, 0.0, 0.0]]), *NO_SEGMENTS)
     assert costs(np.array([2.0, 9.0])).tolist() == [1 + 4 + 12 + 32, 5.0]
 
 

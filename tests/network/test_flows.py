@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from gridveil.network.components import Lines
 from gridveil.network.flows import P_FROM, P_TO, flow_coefficients
-from gridveil.network.network import Lines
-from gridveil.opf.program import Physics
+from gridveil.opf.physics import Physics
 from tests.cases import TINY, bus, line
 
 BUSES = 5

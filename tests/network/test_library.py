@@ -8,8 +8,17 @@ import pytest
 
 import gridveil
 from gridveil.errors import GridveilError
-from gridveil.network.formats.matpower import read_matpower
-from gridveil.network.library import case_size, find_case, list_cases, load_case, save_case
+from gridveil.network.formats.matpower_parser import read_matpower
+from gridveil.network.library import (
+    as_network,
+    case_size,
+    cases,
+    find_case,
+    list_cases,
+    load_case,
+    save_case,
+)
+from gridveil.network.problems import CaseError, ProblemKind
 from tests.cases import NESTA, TINY, needs_nesta
 
 LARGEST = 3000
@@ -20,7 +29,9 @@ def buses(name: str) -> int:
 
 
 PGLIB = [e for e in list_cases() if e.collection == "PGLib" and buses(e.name) <= LARGEST]
-NESTA_FILES = sorted(NESTA.glob("*.m"))
+ISOLATED_LOADS = NESTA / "nesta_case1397sp_eir.m"
+"""The one file with loads on isolated buses, which are refused."""
+NESTA_FILES = sorted(set(NESTA.glob("*.m")) - {ISOLATED_LOADS})
 FILES = [
     *(pytest.param(entry.path, id=entry.name) for entry in PGLIB),
     *(pytest.param(path, id=path.stem) for path in NESTA_FILES),
@@ -30,6 +41,15 @@ FILES = [
 def test_pglib_is_there_whole():
     assert len(PGLIB) == 111
     assert {"case39_epri", "case39_epri__api", "case39_epri__sad"} <= {e.name for e in PGLIB}
+
+
+@pytest.mark.skipif(not ISOLATED_LOADS.is_file(), reason="the NESTA cases are third-party data")
+def test_loads_on_isolated_buses_are_refused_with_their_lines():
+    with pytest.raises(CaseError) as error:
+        load_case(ISOLATED_LOADS)
+    problems = error.value.problems
+    assert problems
+    assert all(problem.kind is ProblemKind.DISCONNECTED and problem.line for problem in problems)
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -106,3 +126,29 @@ def test_declared_load_buses_may_have_a_load_of_zero(tmp_path: Path):
         load_case(path, load_buses=[1, 2])
     with pytest.raises(GridveilError, match="load bus 99: there is no such bus"):
         load_case(path, load_buses=[1, 2, 7, 99])
+
+
+def test_names_and_paths_are_accepted_where_networks_are(tmp_path: Path):
+    network = TINY.network()
+    assert as_network(network) is network
+    path = tmp_path / "tiny.m"
+    save_case(network, str(path))
+    assert as_network(path) == as_network(str(path)) == network
+    save_case("case5_pjm", tmp_path / "copy.m")
+    assert (tmp_path / "copy.m").read_bytes() == find_case("case5_pjm").read_bytes()
+
+
+@pytest.mark.parametrize("wrong", [5, None, b"case5_pjm", ["case5_pjm"]])
+def test_what_is_no_network_is_told(wrong: object):
+    expected = f"network: a Network, a case name or a path expected, not {type(wrong).__name__}"
+    with pytest.raises(GridveilError, match=expected):
+        as_network(wrong)  # type: ignore[arg-type]
+
+
+def test_cases_have_their_sizes():
+    (case,) = cases("case1888_rte__sad")
+    assert (case.name, case.collection) == ("case1888_rte__sad", "PGLib")
+    tables = read_matpower(find_case(case.name)).tables
+    counted = [len(tables[name]) for name in ("bus", "gen", "branch")]
+    assert [case.size.buses, case.size.generators, case.size.lines] == counted
+    assert cases("no such case") == []

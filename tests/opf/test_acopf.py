@@ -1,12 +1,13 @@
 """AC-OPF against published costs, and against what must hold of any optimum."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.baselines import nesta_costs, pglib_costs
-from gridveil import Status, load_case, solve_acopf
+from gridveil import GridveilError, Status, load_case, solve_acopf
 from tests.cases import NESTA, TINY, bus, gen, line, needs_nesta, polynomial
 
 PGLIB = [
@@ -169,3 +170,54 @@ def test_the_text_form_of_a_result_gives_no_load_away():
     shown = repr(result)
     for values in (result.flow_from.real, result.flow_to.imag, result.point.v, result.point.p):
         assert not any(f"{value:.6f}"[:7] in shown for value in values if abs(value) > 1e-3)
+
+
+def test_a_name_or_a_path_is_solved_as_its_network(tmp_path):
+    path = tmp_path / "tiny.m"
+    path.write_text(TINY.text())
+    expected = solve_acopf(TINY.network())
+    for given in (path, str(path)):
+        assert np.array_equal(solve_acopf(given).point.v, expected.point.v)
+    assert solve_acopf("case3_lmbd").cost == solve_acopf(load_case("case3_lmbd")).cost
+    with pytest.raises(GridveilError, match="not int"):
+        solve_acopf(3)
+
+
+def test_text_forms_are_short_and_show_no_operating_point():
+    result = solve_acopf("case39_epri")
+    assert re.fullmatch(
+        r"OPFResult\('pglib_opf_case39_epri': optimal, 138,415\.56 \$/h, "
+        r"largest violation \d\.\de-\d+ p\.u\.\)",
+        repr(result),
+    )
+    assert repr(result.point) == "OperatingPoint(39 buses, 10 generators)"
+    html = result._repr_html_()
+    assert "138,415.56 $/h" in html
+    assert f"{result.point.p[0]:.3f}"[:4] not in html
+
+
+def test_without_a_solution_no_cost_is_shown():
+    result = solve_acopf(TINY.with_cell("bus", 1, 2, 900.0).network())
+    assert "$/h" not in repr(result)
+    assert "$/h" not in result._repr_html_()
+    assert result.figures()["cost"] is None
+
+
+def test_frames_add_results_to_the_components():
+    pytest.importorskip("pandas", reason="pandas is an extra")
+    result = solve_acopf("case14_ieee")
+    network, mva = result.network, result.network.base_mva
+    buses, loads = result.to_frame("buses"), result.to_frame("loads")
+    generators, lines = result.to_frame("generators"), result.to_frame("lines")
+    for component, frame in (("buses", buses), ("loads", loads), ("lines", lines)):
+        given = network.to_frame(component)
+        assert frame[given.columns].equals(given)
+    assert buses.v.tolist() == result.point.v.tolist()
+    assert buses.active_price.tolist() == result.active_price.tolist()
+    assert loads.active_price.tolist() == result.active_price[network.loads.bus].tolist()
+    assert generators.p_mw.tolist() == (result.point.p * mva).tolist()
+    assert generators.cost.sum() == pytest.approx(result.cost)
+    losses = (lines.p_from_mw + lines.p_to_mw).sum()
+    shunts = (network.buses.shunt_g * result.point.v**2).sum() * mva
+    assert generators.p_mw.sum() == pytest.approx(loads.p_mw.sum() + losses + shunts, abs=1e-6)
+    assert lines.loading.max() <= 1 + 1e-6

@@ -6,7 +6,8 @@ import pytest
 from scipy.sparse import coo_array
 
 from gridveil import load_case
-from gridveil.opf.program import Physics, ProgramBuilder
+from gridveil.opf.physics import Physics
+from gridveil.opf.program import ProgramBuilder
 
 CASES = ["case14_ieee", "case57_ieee", "case89_pegase"]
 
@@ -78,7 +79,7 @@ def test_the_linear_part_and_the_costs():
     quartic = np.tile([1.0, 2.0, -1.0, 0.5, 3.0], (len(gens), 1))
     builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, quartic)
     total = builder.add_rows(np.zeros(1), np.ones(1))
-    builder.set_curves(np.repeat(total, len(gens)), builder.p, quartic[:, :4])
+    builder.set_polynomial_terms(np.repeat(total, len(gens)), builder.p, quartic[:, :4])
     program = builder.build()
     random = np.random.default_rng(2)
     x = builder.start(program, builder.point(random.uniform(0.1, 0.9, len(program.x_min))))

@@ -19,7 +19,7 @@ from gridveil import (
     verify,
 )
 from gridveil.errors import GridveilError
-from gridveil.network.formats.matpower import read_matpower
+from gridveil.network.formats.matpower_parser import read_matpower
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import Provenance, PublicCosts
 from tests.cases import TINY, bus

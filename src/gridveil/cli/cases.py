@@ -1,4 +1,4 @@
-"""`gridveil cases`: what can be opened by name."""
+"""`gridveil cases`: the cases that can be opened by name."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.network.library import FOLDERS_VARIABLE, case_size, list_cases
+from gridveil.network import library
 
 
 def cases(
@@ -18,29 +18,29 @@ def cases(
     PGLib's cases are always there; the environment variable GRIDVEIL_CASES may name folders with
     more of them.
     """
-    entries = [entry for entry in list_cases() if pattern in entry.name]
     with error_console.status("counting buses …"):
-        sizes = [case_size(entry.path) for entry in entries]
+        found = library.cases(pattern)
     if as_json:
         print_json(
             [
-                {"case": entry.name, "collection": entry.collection, **vars(size)}
-                for entry, size in zip(entries, sizes, strict=True)
+                {"case": case.name, "collection": case.collection, **vars(case.size)}
+                for case in found
             ]
         )
         return
-    table = Table("case", title=f"{len(entries)} cases")
+    table = Table("case", title=f"{len(found)} cases")
     for heading in ("buses", "generators", "lines"):
         table.add_column(heading, justify="right")
     table.add_column("from")
-    for entry, size in zip(entries, sizes, strict=True):
+    for case in found:
+        size = case.size
         table.add_row(
-            entry.name,
+            case.name,
             *(f"{count:,}" for count in (size.buses, size.generators, size.lines)),
-            entry.collection,
+            case.collection,
         )
     console.print(table)
     console.print(
-        f"Open one with 'gridveil solve CASE'. {FOLDERS_VARIABLE} may name more folders.",
+        f"Open one with 'gridveil solve CASE'. {library.FOLDERS_VARIABLE} may name more folders.",
         style="dim",
     )

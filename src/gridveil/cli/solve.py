@@ -1,7 +1,7 @@
 """`gridveil solve`: the AC optimal power flow of a case."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -15,7 +15,7 @@ from gridveil.opf.acopf import OPFResult, solve_acopf
 
 NOT_SOLVED = 3
 _SHOWN = 12
-"""Rows of a table before it is cut."""
+"""How many rows of a table are shown."""
 
 
 def solve(
@@ -40,44 +40,18 @@ def solve(
 
         write_costs(save_costs, network, result.generator_costs)
     if as_json:
-        print_json(as_dict(case, result))
+        print_json({"case": case, **result.figures()})
     else:
         _print(result)
     if not result.status.solved:
         raise typer.Exit(NOT_SOLVED)
 
 
-def as_dict(case: str, result: OPFResult) -> dict[str, Any]:
-    """Return the figures of a result as JSON shows them; a cost only where there is a solution."""
-    network, diagnosis = result.network, result.diagnosis
-    return {
-        "case": case,
-        "status": result.status.name.lower(),
-        "message": result.status.value,
-        "cost": result.cost if result.status.solved else None,
-        "max_violation": result.max_violation,
-        "violations": vars(result.violations),
-        "buses": len(network.buses),
-        "loads": len(network.loads),
-        "generators": len(network.generators),
-        "lines": len(network.lines),
-        "iterations": result.iterations,
-        "build_seconds": result.build_seconds,
-        "solve_seconds": result.solve_seconds,
-        "diagnosis": None
-        if diagnosis is None
-        else {
-            "lacks": {lack.name.lower(): total for lack, total in diagnosis.lacks.items()},
-            "worst": [excess.sentence for excess in diagnosis.excesses[:_SHOWN]],
-        },
-    }
-
-
 def _print(result: OPFResult) -> None:
     network = result.network
     console.print(
-        f"[bold]{escape(network.name)}[/]: {len(network.buses)} buses, {len(network.loads)} loads, "
-        f"{len(network.generators)} generators, {len(network.lines)} lines"
+        f"[bold]{escape(network.name)}[/]: "
+        + ", ".join(f"{count} {kind}" for kind, count in network.counts.items())
     )
     console.print(result.status.value, style="green" if result.status.solved else "bold red")
     if result.status.solved:
@@ -111,7 +85,7 @@ def _print_solution(result: OPFResult) -> None:
         )
     _print_cut(table, len(gens), "generators")
 
-    loading = np.maximum(np.abs(result.flow_from), np.abs(result.flow_to)) / network.lines.rate
+    loading = result.loading
     table = _table("most loaded lines", "MVA", "of at most", "loading")
     for line in np.argsort(-loading, kind="stable")[:5]:
         rate = network.lines.rate[line] * mva
@@ -136,7 +110,7 @@ def _print_diagnosis(result: OPFResult) -> None:
     mva = result.network.base_mva
     for lack, total in result.diagnosis.lacks.items():
         console.print(f"• {lack.value}: {total * mva:,.1f} MVA in all")
-    table = _table("least that would have to give")
+    table = _table("least excess over the limits")
     for excess in result.diagnosis.excesses[:_SHOWN]:
         table.add_row(excess.sentence)
     _print_cut(table, len(result.diagnosis.excesses), "components")

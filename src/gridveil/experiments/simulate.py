@@ -12,7 +12,7 @@ from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.phase import check_choices, restore
 from gridveil.fidelity.registry import make_method
 from gridveil.fidelity.result import Restored, relative_gap
-from gridveil.frames import html_table
+from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf

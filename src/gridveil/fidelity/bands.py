@@ -12,8 +12,9 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.network.costs import Costs
-from gridveil.network.network import Generators, Network
+from gridveil.network.components import Generators
+from gridveil.network.costs import CostFunctions
+from gridveil.network.network import Network
 
 _ROUNDING = 1e-9
 """How far a cost may miss its band, relative to |O*_g|: O* itself comes from a solver."""
@@ -89,7 +90,7 @@ def cost_bands(
 
 
 def _intervals(
-    costs: Costs, generator: int, limits: tuple[float, float], outputs: tuple[float, float]
+    costs: CostFunctions, generator: int, limits: tuple[float, float], outputs: tuple[float, float]
 ) -> tuple[tuple[float, float], ...]:
     """Return where a cost lies within limits: cut at every crossing, keep the pieces inside."""
     low, high = outputs
@@ -123,7 +124,7 @@ def _between(low: float, high: float) -> float:
     return low + 1 + abs(low) if np.isfinite(low) else 0.0
 
 
-def _crossings(costs: Costs, generator: int, value: float, size: float) -> list[float]:
+def _crossings(costs: CostFunctions, generator: int, value: float, size: float) -> list[float]:
     """Return the outputs, of about a size, at which a generator's cost equals a value."""
     own = costs.segment_generator == generator
     if own.any():
@@ -137,7 +138,7 @@ def _crossings(costs: Costs, generator: int, value: float, size: float) -> list[
     return [float(r.real) * size for r in roots if abs(r.imag) <= 1e-9 * (1 + abs(r.real))]
 
 
-def _cost(costs: Costs, generator: int, p: float) -> float:
+def _cost(costs: CostFunctions, generator: int, p: float) -> float:
     outputs = np.zeros(len(costs.coefficients))
     outputs[generator] = p
     return float(costs(outputs)[generator])

@@ -131,7 +131,7 @@ def _solve(
     q_load = _add_loads(builder, builder.reactive[network.loads.bus], noisy[:, 1])
     if total is not None:
         row = builder.add_rows(np.array([total[0]]), np.array([total[1]]))
-        builder.set_curves(np.repeat(row, len(gens)), builder.p, gens.costs.coefficients)
+        builder.set_polynomial_terms(np.repeat(row, len(gens)), builder.p, gens.costs.coefficients)
     for cut in cuts:
         _add_cut(builder, cut, p_load, q_load)
     program = builder.build()

@@ -10,7 +10,8 @@ from gridveil.admm.result import AgentRun
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.fidelity.bands import Band
 from gridveil.fidelity.base import FidelityProblem, Found
-from gridveil.frames import frame, html_table
+from gridveil.frames import data_frame
+from gridveil.html_table import html_table
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import OperatingPoint, Violations, violations
@@ -135,7 +136,7 @@ class Restored(ArrayRecord):
         """Return the restored loads as a pandas DataFrame, in MW and MVAr."""
         base = self.network.base_mva
         p, q = self.network.loads.values.T * base
-        return frame({"bus": self.network.load_buses, "p_mw": p, "q_mvar": q})
+        return data_frame({"bus": self.network.load_buses, "p_mw": p, "q_mvar": q})
 
     def __repr__(self) -> str:
         return (

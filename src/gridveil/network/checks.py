@@ -1,10 +1,11 @@
-"""Finds nonsense in a case before any solver sees it, and says all of it at once."""
+"""Checks a case before any solver sees it, and reports every problem at once."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from gridveil.arrays import BoolArray, FloatArray
+from gridveil.network.case_file import LOAD_COLUMNS, CaseFile, Table
 from gridveil.network.conversion import (
     ISOLATED,
     PIECEWISE_LINEAR,
@@ -13,8 +14,7 @@ from gridveil.network.conversion import (
     InService,
     in_service,
 )
-from gridveil.network.formats.matpower import LOAD_COLUMNS, CaseFile, Table
-from gridveil.network.problems import Kind, Problem
+from gridveil.network.problems import Problem, ProblemKind
 
 UNSUPPORTED_SECTIONS = {
     **dict.fromkeys(
@@ -57,7 +57,7 @@ def check_case(case: CaseFile) -> list[Problem]:
     problems += _generators(case.tables["gen"], parts)
     problems += _costs(case, parts)
     problems += _lines(case.tables["branch"], parts)
-    structural = {Kind.DUPLICATE, Kind.UNKNOWN_BUS}
+    structural = {ProblemKind.DUPLICATE, ProblemKind.UNKNOWN_BUS}
     if not any(problem.kind in structural for problem in problems):
         problems += _connections(case, parts)
     return problems
@@ -66,7 +66,7 @@ def check_case(case: CaseFile) -> list[Problem]:
 def _empty(case: CaseFile) -> Iterator[Problem]:
     for table in (case.tables["bus"], case.tables["gen"]):
         if len(table) == 0:
-            yield Problem(Kind.MISSING, "the table is empty", table.name, line=table.line)
+            yield Problem(ProblemKind.MISSING, "the table is empty", table.name, line=table.line)
 
 
 def _unsupported(case: CaseFile) -> Iterator[Problem]:
@@ -74,17 +74,17 @@ def _unsupported(case: CaseFile) -> Iterator[Problem]:
         root = name.split(".")[0]
         if root in UNSUPPORTED_SECTIONS:
             reason = f"mpc.{name} ({UNSUPPORTED_SECTIONS[root]}) is not supported"
-            yield Problem(Kind.UNSUPPORTED, reason, line=line)
+            yield Problem(ProblemKind.UNSUPPORTED, reason, line=line)
     if "dcline" in case.tables:
         dcline = case.tables["dcline"]
         for row in np.flatnonzero(dcline.column("status") != 0):
             reason = "DC lines are not supported; take it out of service to leave it out"
-            yield dcline.problem(Kind.UNSUPPORTED, row, "status", 1, reason)
+            yield dcline.problem(ProblemKind.UNSUPPORTED, row, "status", 1, reason)
     gen = case.tables["gen"]
     curve = np.any([gen.column(name) != 0 for name in _CAPABILITY], axis=0)
     for row in np.flatnonzero(curve & (gen.column("status") > 0)):
         reason = "P-Q capability curves (Pc1 to Qc2max) are not supported; set all six to 0"
-        yield gen.problem(Kind.UNSUPPORTED, row, "Pc1", gen.column("Pc1")[row], reason)
+        yield gen.problem(ProblemKind.UNSUPPORTED, row, "Pc1", gen.column("Pc1")[row], reason)
 
 
 def _numbers(case: CaseFile) -> Iterator[Problem]:
@@ -99,7 +99,7 @@ def _numbers(case: CaseFile) -> Iterator[Problem]:
                 for row in np.flatnonzero(~allowed(values)):
                     value = None if (table_name, column) in LOAD_COLUMNS else float(values[row])
                     reason = f"{values[row]} is not {what}"
-                    yield table.problem(Kind.NOT_A_NUMBER, row, column, value, reason)
+                    yield table.problem(ProblemKind.NOT_A_NUMBER, row, column, value, reason)
 
 
 def _buses(bus: Table) -> Iterator[Problem]:
@@ -107,7 +107,7 @@ def _buses(bus: Table) -> Iterator[Problem]:
     yield from _each(
         bus,
         (numbers < 1) | (numbers != np.floor(numbers)) | (numbers > _LARGEST_NUMBER),
-        Kind.OUT_OF_RANGE,
+        ProblemKind.OUT_OF_RANGE,
         "bus_i",
         "this is not a positive whole number; are the columns in order?",
     )
@@ -115,16 +115,16 @@ def _buses(bus: Table) -> Iterator[Problem]:
     for row, number in enumerate(numbers):
         if first.setdefault(number, row) != row:
             reason = f"bus {number:.0f} is already in line {bus.row_lines[first[number]]}"
-            yield bus.problem(Kind.DUPLICATE, row, "bus_i", float(number), reason)
+            yield bus.problem(ProblemKind.DUPLICATE, row, "bus_i", float(number), reason)
     yield from _each(
         bus,
         ~np.isin(bus.column("type"), (1, 2, REFERENCE, ISOLATED)),
-        Kind.OUT_OF_RANGE,
+        ProblemKind.OUT_OF_RANGE,
         "type",
         "this is no bus type: 1 load, 2 generator, 3 reference, 4 isolated",
     )
     yield from _each(
-        bus, bus.column("Vmin") < 0, Kind.OUT_OF_RANGE, "Vmin", "{value:g} p.u. is negative"
+        bus, bus.column("Vmin") < 0, ProblemKind.OUT_OF_RANGE, "Vmin", "{value:g} p.u. is negative"
     )
     yield from _crossed(bus, "Vmin", "Vmax", np.ones(len(bus), bool))
 
@@ -135,7 +135,7 @@ def _generators(gen: Table, parts: InService) -> Iterator[Problem]:
         yield from _crossed(gen, low, high, parts.generator)
         for column, never in ((low, np.inf), (high, -np.inf)):
             bad = (gen.column(column) == never) & parts.generator
-            yield from _each(gen, bad, Kind.OUT_OF_RANGE, column, "{value} leaves no output")
+            yield from _each(gen, bad, ProblemKind.OUT_OF_RANGE, column, "{value} leaves no output")
 
 
 def _lines(branch: Table, parts: InService) -> Iterator[Problem]:
@@ -144,7 +144,7 @@ def _lines(branch: Table, parts: InService) -> Iterator[Problem]:
     yield from _each(
         branch,
         (branch.column("fbus") == branch.column("tbus")) & parts.line,
-        Kind.OUT_OF_RANGE,
+        ProblemKind.OUT_OF_RANGE,
         "tbus",
         "the line starts and ends at bus {value:.0f}",
     )
@@ -152,21 +152,21 @@ def _lines(branch: Table, parts: InService) -> Iterator[Problem]:
     yield from _each(
         branch,
         zero & parts.line,
-        Kind.ZERO_IMPEDANCE,
+        ProblemKind.ZERO_IMPEDANCE,
         "x",
         "r and x are both 0; merge the two buses, or give the line a small x",
     )
     yield from _each(
         branch,
         (branch.column("rateA") < 0) & parts.line,
-        Kind.OUT_OF_RANGE,
+        ProblemKind.OUT_OF_RANGE,
         "rateA",
         "{value:g} MVA is negative; 0 means no limit",
     )
     yield from _each(
         branch,
         (branch.column("ratio") < 0) & parts.line,
-        Kind.OUT_OF_RANGE,
+        ProblemKind.OUT_OF_RANGE,
         "ratio",
         "{value:g} is negative; 0 means a line without a transformer",
     )
@@ -180,7 +180,7 @@ def _costs(case: CaseFile, parts: InService) -> Iterator[Problem]:
             f" to {gens}" if gens > len(gencost) + 1 else ""
         )
         yield Problem(
-            Kind.NO_COST,
+            ProblemKind.NO_COST,
             f"{reason}: {gens} generators, but {len(gencost)} rows of cost",
             "gencost",
             line=gencost.line,
@@ -188,13 +188,13 @@ def _costs(case: CaseFile, parts: InService) -> Iterator[Problem]:
         return
     if len(gencost) not in (gens, 2 * gens):
         reason = f"{len(gencost)} rows for {gens} generators; one each, or two with reactive costs"
-        yield Problem(Kind.SHAPE, reason, "gencost", line=gencost.line)
+        yield Problem(ProblemKind.SHAPE, reason, "gencost", line=gencost.line)
         return
     for row in np.flatnonzero(parts.generator):
         yield from _cost_row(gencost, int(row))
         if len(gencost) == 2 * gens and np.any(gencost.values[gens + row, 4:] != 0):
             reason = "costs of reactive power are not supported; set the row's numbers to 0"
-            yield gencost.problem(Kind.UNSUPPORTED, gens + int(row), "", None, reason)
+            yield gencost.problem(ProblemKind.UNSUPPORTED, gens + int(row), "", None, reason)
 
 
 def _cost_row(gencost: Table, row: int) -> Iterator[Problem]:
@@ -202,19 +202,21 @@ def _cost_row(gencost: Table, row: int) -> Iterator[Problem]:
     model, count = values[0], values[3]
     if model not in (PIECEWISE_LINEAR, POLYNOMIAL):
         reason = f"{model:g} is no cost model: 1 is piecewise linear, 2 is polynomial"
-        yield gencost.problem(Kind.OUT_OF_RANGE, row, "model", model, reason)
+        yield gencost.problem(ProblemKind.OUT_OF_RANGE, row, "model", model, reason)
         return
     least, width = (2, 2) if model == PIECEWISE_LINEAR else (1, 1)
     if not (least <= count <= _LARGEST_NUMBER and count == np.floor(count)):
         reason = f"{count:g} is not a whole number of at least {least}"
-        yield gencost.problem(Kind.OUT_OF_RANGE, row, "n", count, reason)
+        yield gencost.problem(ProblemKind.OUT_OF_RANGE, row, "n", count, reason)
         return
     numbers = values[4 : 4 + width * int(count)]
     if len(numbers) < width * count:
         reason = f"{count:g} needs {width * count:g} numbers after it; the row has {len(numbers)}"
-        yield gencost.problem(Kind.SHAPE, row, "n", count, reason)
+        yield gencost.problem(ProblemKind.SHAPE, row, "n", count, reason)
     elif not np.isfinite(numbers).all():
-        yield gencost.problem(Kind.NOT_A_NUMBER, row, "", None, "every number must be finite")
+        yield gencost.problem(
+            ProblemKind.NOT_A_NUMBER, row, "", None, "every number must be finite"
+        )
     elif model == PIECEWISE_LINEAR:
         yield from _piecewise_linear(gencost, row, numbers.reshape(-1, 2))
 
@@ -223,7 +225,7 @@ def _piecewise_linear(gencost: Table, row: int, points: FloatArray) -> Iterator[
     p, cost = points.T
     if np.any(np.diff(p) <= 0):
         reason = "the outputs of a piecewise-linear cost must increase from point to point"
-        yield gencost.problem(Kind.OUT_OF_RANGE, row, "", None, reason)
+        yield gencost.problem(ProblemKind.OUT_OF_RANGE, row, "", None, reason)
         return
     slopes = np.diff(cost) / np.diff(p)
     falls = np.flatnonzero(np.diff(slopes) < -_CONVEXITY_TOLERANCE * np.abs(slopes).max())
@@ -232,7 +234,7 @@ def _piecewise_linear(gencost: Table, row: int, points: FloatArray) -> Iterator[
             f"a piecewise-linear cost that is not convex is not supported: its slope falls from "
             f"{slopes[k]:g} to {slopes[k + 1]:g} $/MWh at {p[k + 1]:g} MW"
         )
-        yield gencost.problem(Kind.UNSUPPORTED, row, "", None, reason)
+        yield gencost.problem(ProblemKind.UNSUPPORTED, row, "", None, reason)
 
 
 def _connections(case: CaseFile, parts: InService) -> Iterator[Problem]:
@@ -241,13 +243,13 @@ def _connections(case: CaseFile, parts: InService) -> Iterator[Problem]:
     loaded = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
     for row in np.flatnonzero(loaded & (kinds == ISOLATED)):
         reason = f"bus {numbers[row]:.0f} is isolated (type 4) but has a load: connect it or set 0"
-        yield bus.problem(Kind.DISCONNECTED, row, "type", ISOLATED, reason)
+        yield bus.problem(ProblemKind.DISCONNECTED, row, "type", ISOLATED, reason)
     fed = np.zeros(len(bus), bool)
     generator_rows = parts.rows_of(case.tables["gen"].column("bus")[parts.generator])
     fed[parts.island[generator_rows]] = True
     for row in np.flatnonzero(parts.load & ~fed[parts.island]):
         reason = f"the load of bus {numbers[row]:.0f} has no path to a generator in service"
-        yield bus.problem(Kind.DISCONNECTED, row, "bus_i", float(numbers[row]), reason)
+        yield bus.problem(ProblemKind.DISCONNECTED, row, "bus_i", float(numbers[row]), reason)
     for island in np.unique(parts.island[parts.bus]):
         members = np.flatnonzero(parts.bus & (parts.island == island))
         references = members[kinds[members] == REFERENCE]
@@ -256,16 +258,18 @@ def _connections(case: CaseFile, parts: InService) -> Iterator[Problem]:
                 f"no reference bus (type 3) among the {len(members)} buses connected to bus "
                 f"{numbers[members[0]]:.0f}: give one of them type 3"
             )
-            yield bus.problem(Kind.REFERENCE, members[0], "type", kinds[members[0]], reason)
+            yield bus.problem(ProblemKind.REFERENCE, members[0], "type", kinds[members[0]], reason)
         for row in references[1:]:
             reason = (
                 f"bus {numbers[row]:.0f} is a second reference bus, connected to bus "
                 f"{numbers[references[0]]:.0f}: an island has exactly one"
             )
-            yield bus.problem(Kind.REFERENCE, row, "type", float(REFERENCE), reason)
+            yield bus.problem(ProblemKind.REFERENCE, row, "type", float(REFERENCE), reason)
 
 
-def _each(table: Table, bad: BoolArray, kind: Kind, column: str, reason: str) -> Iterator[Problem]:
+def _each(
+    table: Table, bad: BoolArray, kind: ProblemKind, column: str, reason: str
+) -> Iterator[Problem]:
     """Yield a problem for each bad row; `reason` may show the cell's value."""
     values = table.column(column)
     for row in np.flatnonzero(bad):
@@ -278,11 +282,15 @@ def _crossed(table: Table, low: str, high: str, rows: BoolArray) -> Iterator[Pro
     lows, highs = table.column(low), table.column(high)
     for row in np.flatnonzero((lows > highs) & rows):
         reason = f"{lows[row]:g} is above {high}, {highs[row]:g}"
-        yield table.problem(Kind.BOUNDS_CROSSED, row, low, float(lows[row]), reason)
+        yield table.problem(ProblemKind.BOUNDS_CROSSED, row, low, float(lows[row]), reason)
 
 
 def _unknown_bus(table: Table, column: str, parts: InService) -> Iterator[Problem]:
     missing = parts.rows_of(table.column(column)) < 0
     yield from _each(
-        table, missing, Kind.UNKNOWN_BUS, column, "there is no bus {value:.15g} in the bus table"
+        table,
+        missing,
+        ProblemKind.UNKNOWN_BUS,
+        column,
+        "there is no bus {value:.15g} in the bus table",
     )

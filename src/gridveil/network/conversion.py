@@ -1,7 +1,7 @@
 """Between a case file's tables (MW, degrees, bus numbers) and a `Network` (p.u., radians, indices).
 
 Every field of the network that stands in a column of the file is one row of `FIELDS`; building and
-saving both read it, so that they cannot drift apart.
+saving both read it, so that they always agree.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,9 +13,10 @@ from scipy.sparse.csgraph import connected_components
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.errors import GridveilError
-from gridveil.network.costs import Costs
-from gridveil.network.formats.matpower import CaseFile, Edit, Table, edited_text, parse_matpower
-from gridveil.network.network import Buses, Generators, Lines, Loads, Network
+from gridveil.network.case_file import CaseFile, Edit, Table
+from gridveil.network.components import Buses, Generators, Lines, Loads
+from gridveil.network.costs import CostFunctions
+from gridveil.network.network import Network
 
 DEFAULT_ANGLE_LIMIT = np.pi / 3
 """Limit of θ_from − θ_to where the file gives none: ±60°, far beyond any stable operation."""
@@ -30,7 +31,7 @@ PIECEWISE_LINEAR, POLYNOMIAL = 1, 2
 
 @dataclass(frozen=True)
 class InService:
-    """Which rows of the tables make up the network, and how they hang together."""
+    """Which rows of the tables are in service, and which of them are connected."""
 
     bus: BoolArray
     load: BoolArray
@@ -47,19 +48,19 @@ class InService:
 
 
 def in_service(case: CaseFile) -> InService:
-    """Find the parts in service; components at an unknown bus count as out of service."""
+    """Find the rows in service; a component at an unknown bus counts as out of service."""
     bus, gen, branch = (case.tables[name] for name in ("bus", "gen", "branch"))
     numbers = bus.column("bus_i")
     index = {n: i for i, n in enumerate(numbers.tolist())}
-    typed_out = bus.column("type") == ISOLATED
+    isolated = bus.column("type") == ISOLATED
 
-    def alive(at: IntArray) -> BoolArray:
-        return np.asarray((at >= 0) & ~typed_out[at])
+    def has_bus(at: IntArray) -> BoolArray:
+        return np.asarray((at >= 0) & ~isolated[at])
 
     gen_bus = _rows_of(index, gen.column("bus"))
     ends = [_rows_of(index, branch.column(name)) for name in ("fbus", "tbus")]
-    generator = (gen.column("status") > 0) & alive(gen_bus)
-    line = (branch.column("status") > 0) & alive(ends[0]) & alive(ends[1])
+    generator = (gen.column("status") > 0) & has_bus(gen_bus)
+    line = (branch.column("status") > 0) & has_bus(ends[0]) & has_bus(ends[1])
     load = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
     shunt = (bus.column("Gs") != 0) | (bus.column("Bs") != 0)
 
@@ -71,8 +72,8 @@ def in_service(case: CaseFile) -> InService:
         (np.ones(line.sum()), (ends[0][line], ends[1][line])), shape=(len(bus), len(bus))
     )
     island = connected_components(graph, directed=False)[1].astype(np.int64)
-    alive_bus = used & ~typed_out
-    return InService(alive_bus, load & alive_bus, generator, line, index, island)
+    bus_in_service = used & ~isolated
+    return InService(bus_in_service, load & bus_in_service, generator, line, index, island)
 
 
 def _rows_of(index: Mapping[float, int], numbers: FloatArray) -> IntArray:
@@ -158,24 +159,6 @@ def _differs(f: "Field", source: Network, network: Network) -> BoolArray:
     return np.asarray(old != new)
 
 
-def saved_text(network: Network) -> str:
-    """Return the source file's text with this network's values, or refuse what it cannot hold."""
-    edits = changes(network)
-    text = edited_text(network.case, edits)
-    if edits:
-        again = build_network(
-            parse_matpower(text, network.case.source, network.case.name), network.loads.row
-        )
-        for f in FIELDS:
-            wanted, got = (getattr(getattr(n, f.part), f.name) for n in (network, again))
-            if not np.allclose(wanted, got, rtol=1e-14, atol=0.0):
-                raise GridveilError(
-                    f"cannot save {network.name}: its file cannot hold the values of "
-                    f"{f.part}.{f.name} (a rate of 0 means no limit there, for example)"
-                )
-    return text
-
-
 def _refuse_unsaveable(network: Network, source: Network) -> None:
     saved = {(f.part, f.name) for f in FIELDS}
     for part in ("buses", "loads", "generators", "lines"):
@@ -197,7 +180,7 @@ def _refuse_unsaveable(network: Network, source: Network) -> None:
         raise GridveilError(f"cannot save {network.name}: base_mva differs from its source file")
 
 
-def _costs(rows: FloatArray, base_mva: float) -> Costs:
+def _costs(rows: FloatArray, base_mva: float) -> CostFunctions:
     """Turn gencost rows into cost functions of the output in p.u."""
     model, count = rows[:, 0], rows[:, 3].astype(np.int64)
     polynomial = model == POLYNOMIAL
@@ -215,7 +198,7 @@ def _costs(rows: FloatArray, base_mva: float) -> Costs:
         generator += [int(g)] * len(slopes)
         slope += slopes.tolist()
         intercept += (cost[:-1] - slopes * p[:-1] / base_mva).tolist()
-    return Costs(
+    return CostFunctions(
         coefficients, np.array(generator, dtype=np.int64), np.array(slope), np.array(intercept)
     )
 
@@ -232,7 +215,7 @@ def _cell(f: "Field", value: float, base_mva: float) -> float:
 
 @dataclass(frozen=True)
 class Unit:
-    """How the file's numbers become the network's, and back up to rounding."""
+    """How a number of the file becomes the network's, and back, up to rounding."""
 
     decode: Callable[[FloatArray, float], FloatArray]
     encode: Callable[[float, float], float]
@@ -245,7 +228,7 @@ DEGREES = Unit(lambda deg, _base: np.radians(deg), lambda value, _base: float(np
 
 @dataclass(frozen=True)
 class Field:
-    """A field of the network and the column of the case file it stands in."""
+    """A field of the network, and the column of the case file that holds it."""
 
     part: str
     name: str
@@ -257,7 +240,7 @@ class Field:
     default: float = np.nan
 
     def tied(self) -> "list[Field]":
-        """Return the fields absent together: one alone in the file gives the others a meaning."""
+        """Return the fields that are absent together: a value for one gives the others a value."""
         if self.absent is None:
             return [self]
         return [f for f in FIELDS if f.absent is self.absent]

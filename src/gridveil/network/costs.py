@@ -9,7 +9,7 @@ from gridveil.polynomials import evaluate
 
 
 @dataclass(frozen=True, eq=False)
-class Costs(ArrayRecord):
+class CostFunctions(ArrayRecord):
     """The cost c_g(p) of every generator in $/h, for an output p in p.u.
 
     A generator has a polynomial or a piecewise-linear curve. A convex piecewise-linear curve is the

@@ -1,4 +1,4 @@
-"""The flow on every line as a function of voltages, in the real form that solvers differentiate.
+"""The flow on every line as a function of voltages, in real numbers, as solvers differentiate it.
 
 Each of the four flows of a line (p and q, at the from and the to end) has one shape,
 
@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
-from gridveil.network.network import Lines
+from gridveil.network.components import Lines
 
 P_FROM, Q_FROM, P_TO, Q_TO = range(4)
 """The rows of every (4, lines) array of flows."""
+FROM_END, TO_END = slice(P_FROM, P_TO), slice(P_TO, None)
+"""The rows of the flows at either end of a line."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,8 @@
-"""Finds cases by name: PGLib's, and those in the folders of the variable GRIDVEIL_CASES."""
+"""Opens cases by path or name, saves them, and lists the names.
+
+The names are those of PGLib and of the MATPOWER files in the folders of the environment variable
+GRIDVEIL_CASES.
+"""
 
 import difflib
 import os
@@ -8,15 +12,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
-
-from gridveil.arrays import IntArray
 from gridveil.errors import GridveilError
-from gridveil.network.checks import check_case
-from gridveil.network.conversion import build_network, in_service, saved_text
-from gridveil.network.formats.matpower import CaseFile, read_matpower, write_matpower
+from gridveil.network.formats.registry import format_for, format_of, is_case_path
 from gridveil.network.network import Network
-from gridveil.network.problems import CaseError
 
 FOLDERS_VARIABLE = "GRIDVEIL_CASES"
 _PGLIB_PREFIX = "pglib_opf_"
@@ -44,47 +42,144 @@ class CaseSize:
     lines: int
 
 
+@dataclass(frozen=True)
+class CaseSummary:
+    """A case that can be opened by name, with its size."""
+
+    name: str
+    collection: str
+    """Where it comes from: PGLib, or the folder."""
+    size: CaseSize
+
+
 def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None) -> Network:
-    """Read a network from a MATPOWER v2 file, or by name from PGLib or GRIDVEIL_CASES.
+    """Read a network from a case file.
 
-    Its loads are those of the buses with a load in the file. `load_buses` names them instead: a
-    public list, on which a bus may stand whose load is 0, so that also that is protected.
-    Raises `CaseError`, with everything that is wrong, for a file that cannot be used.
+    Args:
+        name_or_path: A path, or a name that `list_cases` lists. The file's suffix and content
+            decide its format: MATPOWER (.m), pandapower (.json), or one that another package adds.
+        load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
+            0, which is then protected like any other. Without the list, the buses with a load in
+            the file count.
+
+    Returns:
+        The network in per unit, with only the components in service.
+
+    Raises:
+        CaseError: The file cannot be used; the error has everything that is wrong with it.
+        GridveilError: There is no such file or name, or the list of load buses does not fit.
+
+    Example:
+        >>> load_case("case39_epri")
+        Network('pglib_opf_case39_epri': 39 buses, 21 loads, 10 generators, 46 lines, base 100 MVA)
+        >>> len(load_case("case39_epri", load_buses=range(1, 40)).loads)
+        39
     """
-    case = read_matpower(find_case(name_or_path))
-    problems = check_case(case)
-    if problems:
-        raise CaseError(case.source, problems)
-    return build_network(case, None if load_buses is None else _load_rows(case, load_buses))
+    path = find_case(name_or_path)
+    return format_of(path).read(path, load_buses)
 
 
-def save_case(network: Network, path: str | Path) -> None:
-    """Write the network's source file with only the changed values replaced.
+def save_case(network: Network | str | Path, path: str | Path) -> None:
+    """Write a network to a case file.
 
-    Comments, column order, extra columns and sections survive; an unchanged network gives the
-    source byte for byte. The file appears whole or not at all.
+    A MATPOWER file is the text of the network's source with only the changed values replaced:
+    comments, column order, extra columns and sections stay, and an unchanged network gives the
+    source byte for byte.
+
+    Args:
+        network: A network, a case name or the path of another case file.
+        path: Where to write. The suffix decides the format: .m is MATPOWER, .json is pandapower; a
+            suffix that no format has is written as MATPOWER. The file appears whole or not at all.
+
+    Raises:
+        GridveilError: The file cannot be written, or its format cannot hold the network.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> network = load_case("case5_pjm")
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "case5_pjm.m"
+        ...     save_case(network.with_loads(1.1 * network.loads.p, network.loads.q), path)
+        ...     load_case(path).loads.p.sum() > network.loads.p.sum()
+        np.True_
     """
-    write_matpower(saved_text(network), Path(path))
+    target = Path(path)
+    format_for(target).write(as_network(network), target)
 
 
-def _load_rows(case: CaseFile, load_buses: Sequence[int]) -> IntArray:
-    """Return the rows of the declared load buses, in the file's order."""
-    parts = in_service(case)
-    rows = parts.rows_of(np.array(list(load_buses), dtype=float))
-    for number, row in zip(load_buses, rows, strict=True):
-        if row < 0 or not parts.bus[row]:
-            raise GridveilError(f"load bus {number}: there is no such bus in service")
-    missing = set(np.flatnonzero(parts.load).tolist()) - set(rows.tolist())
-    if missing:
-        number = case.tables["bus"].column("bus_i")[min(missing)]
-        raise GridveilError(f"bus {number:.0f} has a load but is not on the list of load buses")
-    return np.unique(rows)
+def as_network(network: Network | str | Path) -> Network:
+    """Return the network that an argument stands for.
+
+    Args:
+        network: A network, which is returned as it is, or what `load_case` opens.
+
+    Raises:
+        GridveilError: It is something else, or cannot be opened.
+
+    Example:
+        >>> as_network("case5_pjm").name
+        'pglib_opf_case5_pjm'
+        >>> as_network(5)
+        Traceback (most recent call last):
+        gridveil.errors.GridveilError: network: a Network, a case name or a path expected, not int
+    """
+    if isinstance(network, Network):
+        return network
+    if isinstance(network, str | Path):
+        return load_case(network)
+    raise GridveilError(
+        f"network: a Network, a case name or a path expected, not {type(network).__name__}"
+    )
+
+
+def list_cases() -> list[CaseEntry]:
+    """Return every case that can be opened by name, those of GRIDVEIL_CASES first.
+
+    Raises:
+        GridveilError: GRIDVEIL_CASES names something that is not a folder.
+
+    Example:
+        >>> [case.name for case in list_cases() if case.name.startswith("case39_")]
+        ['case39_epri', 'case39_epri__api', 'case39_epri__sad']
+    """
+    return [*_folder_cases(), *_pglib_cases()]
+
+
+def cases(pattern: str = "") -> list[CaseSummary]:
+    """Return the cases that can be opened by name with their sizes, as `gridveil cases` does.
+
+    Args:
+        pattern: Only names that contain this text.
+
+    Raises:
+        GridveilError: GRIDVEIL_CASES names something that is not a folder.
+
+    Example:
+        >>> for case in cases("case39_epri__"):
+        ...     print(case.name, case.collection, case.size)
+        case39_epri__api PGLib CaseSize(buses=39, generators=10, lines=46)
+        case39_epri__sad PGLib CaseSize(buses=39, generators=10, lines=46)
+    """
+    return [
+        CaseSummary(entry.name, entry.collection, case_size(entry.path))
+        for entry in list_cases()
+        if pattern in entry.name
+    ]
 
 
 def find_case(name_or_path: str | Path) -> Path:
-    """Return the file of a case given by path or by name; folders come before PGLib."""
+    """Return the file of a case given by path or by name; folders come before PGLib.
+
+    Args:
+        name_or_path: A path, or a text: a path if it ends as a case file does or has a separator
+            of folders in it, a name otherwise.
+
+    Raises:
+        GridveilError: There is no such file or name; close names are suggested.
+    """
     text = str(name_or_path)
-    if isinstance(name_or_path, Path) or text.endswith(".m") or os.sep in text:
+    if isinstance(name_or_path, Path) or os.sep in text or is_case_path(text):
         path = Path(name_or_path)
         if not path.is_file():
             what = "is a folder, not a case file" if path.is_dir() else "no such file"
@@ -97,18 +192,13 @@ def find_case(name_or_path: str | Path) -> Path:
     near = difflib.get_close_matches(text, [entry.name for entry in entries], n=3)
     hint = f" Did you mean {', '.join(near)}?" if near else ""
     raise GridveilError(
-        f"no case named {text!r}.{hint} 'gridveil cases' lists what there is; a path to a .m file "
+        f"no case named {text!r}.{hint} 'gridveil cases' lists the names; the path of a case file "
         f"works too, and {FOLDERS_VARIABLE} may name more folders"
     )
 
 
-def list_cases() -> list[CaseEntry]:
-    """Return every case that can be opened by name, those of GRIDVEIL_CASES first."""
-    return [*_folder_cases(), *_pglib_cases()]
-
-
 def case_size(path: Path) -> CaseSize:
-    """Count the rows of a case file's tables without parsing its numbers."""
+    """Count the rows of a MATPOWER file's tables without parsing its numbers."""
     code = _COMMENT.sub(b"", path.read_bytes())
     rows = {name: sum(1 for _ in _ROW.finditer(body)) for name, body in _TABLE.findall(code)}
     return CaseSize(rows.get(b"bus", 0), rows.get(b"gen", 0), rows.get(b"branch", 0))
@@ -130,15 +220,11 @@ def _pglib_cases() -> list[CaseEntry]:
     return [
         CaseEntry(path.stem.removeprefix(_PGLIB_PREFIX), path, "PGLib")
         for folder in (root, root / "api", root / "sad")
-        for path in sorted(folder.glob(f"{_PGLIB_PREFIX}*.m"), key=_natural)
+        for path in sorted(folder.glob(f"{_PGLIB_PREFIX}*.m"), key=_numbers_in_order)
     ]
 
 
-def _natural(path: Path) -> tuple[int, str]:
+def _numbers_in_order(path: Path) -> tuple[int, str]:
+    """Return a sort key that puts case9 before case14."""
     digits = re.search(r"\d+", path.stem)
     return (int(digits[0]) if digits else 0, path.stem)
-
-
-def as_network(network: Network | str | Path) -> Network:
-    """Return a network given as one, by name or by path."""
-    return network if isinstance(network, Network) else load_case(network)

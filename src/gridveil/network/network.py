@@ -1,132 +1,42 @@
-"""The network in per unit: buses, loads, generators and lines, the paper's four component kinds."""
+"""The network in per unit, made of the paper's four kinds of components."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gridveil.arrays import ArrayRecord, BoolArray, ComplexArray, FloatArray, Index, IntArray
+from gridveil.arrays import ArrayRecord, FloatArray, Index
 from gridveil.errors import GridveilError
-from gridveil.network.costs import Costs
-from gridveil.network.formats.matpower import CaseFile
+from gridveil.frames import data_frame
+from gridveil.html_table import html_table
+from gridveil.network.case_file import CaseFile
+from gridveil.network.components import Buses, Generators, Lines, Loads
+from gridveil.network.plot import plot_components
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+Component = Literal["buses", "loads", "generators", "lines"]
+"""The name of a kind of components."""
 
 
-@dataclass(frozen=True, eq=False)
-class Buses(ArrayRecord):
-    """The buses in service. Components refer to a bus by its index here, not by its number."""
-
-    number: IntArray
-    """The number the case file gives it."""
-    v_min: FloatArray
-    v_max: FloatArray
-    shunt_g: FloatArray
-    """Conductance to ground: draws g v² of active power."""
-    shunt_b: FloatArray
-    """Susceptance to ground: supplies b v² of reactive power."""
-    reference: BoolArray
-    """Where the voltage angle is 0: one bus in every island."""
-    island: IntArray
-    """Which connected part of the network it belongs to, from 0."""
-    row: IntArray
-    """Its row in the case file's bus table, from 0."""
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-
-@dataclass(frozen=True, eq=False)
-class Loads(ArrayRecord):
-    """The loads S^d = p + jq, one to a bus that has any; negative ones feed in.
-
-    Their values are kept out of the text form, so that no log or traceback shows them.
-    """
-
-    bus: IntArray
-    p: FloatArray = field(repr=False)
-    q: FloatArray = field(repr=False)
-    row: IntArray
-    """Its row in the case file's bus table, from 0."""
-
-    def __len__(self) -> int:
-        return len(self.bus)
-
-    @property
-    def values(self) -> FloatArray:
-        """P and Q of every load, of shape (loads, 2)."""
-        return np.stack([self.p, self.q], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Generators(ArrayRecord):
-    """The generators in service, any number to a bus."""
-
-    bus: IntArray
-    p_min: FloatArray
-    p_max: FloatArray
-    q_min: FloatArray
-    q_max: FloatArray
-    costs: Costs
-    row: IntArray
-    """Its row in the case file's gen table, from 0."""
-
-    def __len__(self) -> int:
-        return len(self.bus)
-
-
-@dataclass(frozen=True, eq=False)
-class Lines(ArrayRecord):
-    """The lines and transformers in service, parallel ones included: a π-model with a tap τ∠φ."""
-
-    from_bus: IntArray
-    to_bus: IntArray
-    r: FloatArray
-    x: FloatArray
-    b: FloatArray
-    """Total charging susceptance."""
-    tap: FloatArray
-    """Turns ratio τ at the from end, 1 for a plain line."""
-    shift: FloatArray
-    """Phase shift φ at the from end, in radians."""
-    rate: FloatArray
-    """Limit of |S| at both ends; infinite where there is none."""
-    angle_min: FloatArray
-    """Lower limit of θ_from − θ_to, in radians."""
-    angle_max: FloatArray
-    row: IntArray
-    """Its row in the case file's branch table, from 0."""
-
-    def __len__(self) -> int:
-        return len(self.from_bus)
-
-    @cached_property
-    def y(self) -> ComplexArray:
-        """Series admittance."""
-        return np.asarray(1 / (self.r + 1j * self.x))
-
-    @cached_property
-    def y_ff(self) -> ComplexArray:
-        """Current at the from end per voltage at the from end."""
-        return self.y_tt / self.tap**2
-
-    @cached_property
-    def y_ft(self) -> ComplexArray:
-        """Current at the from end per voltage at the to end."""
-        return np.asarray(-self.y / (self.tap * np.exp(-1j * self.shift)))
-
-    @cached_property
-    def y_tf(self) -> ComplexArray:
-        """Current at the to end per voltage at the from end."""
-        return np.asarray(-self.y / (self.tap * np.exp(1j * self.shift)))
-
-    @cached_property
-    def y_tt(self) -> ComplexArray:
-        """Current at the to end per voltage at the to end."""
-        return np.asarray(self.y + 0.5j * self.b)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Network(ArrayRecord):
-    """A power network in per unit on `base_mva`, with only the parts that are in service."""
+    """A power network in per unit on `base_mva`, with only the components in service.
+
+    Its text forms show no load. `load_case` reads one from a file.
+
+    Example:
+        >>> from gridveil import load_case
+        >>> network = load_case("case5_pjm")
+        >>> network
+        Network('pglib_opf_case5_pjm': 5 buses, 3 loads, 5 generators, 6 lines, base 100 MVA)
+        >>> network.loads
+        Loads(3)
+        >>> (network.generators.p_max * network.base_mva).tolist()
+        [40.0, 170.0, 520.0, 200.0, 600.0]
+    """
 
     name: str = field(compare=False)
     base_mva: float
@@ -134,11 +44,45 @@ class Network(ArrayRecord):
     loads: Loads
     generators: Generators
     lines: Lines
-    case: CaseFile = field(repr=False, compare=False)
+    case: CaseFile = field(compare=False)
     """The file it came from, which `save_case` writes back with the changes."""
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        return f"Network({self.name!r}: {counts}, base {self.base_mva:g} MVA)"
+
+    def _repr_html_(self) -> str:
+        """Return the counts as a table."""
+        rows = [(kind, f"{count:,}") for kind, count in self.counts.items()]
+        return html_table(f"{self.name}, base {self.base_mva:g} MVA", (), rows)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many buses, loads, generators and lines it has."""
+        return {
+            "buses": len(self.buses),
+            "loads": len(self.loads),
+            "generators": len(self.generators),
+            "lines": len(self.lines),
+        }
+
     def with_loads(self, p: FloatArray, q: FloatArray) -> "Network":
-        """Return the same network with other loads, in p.u., in the order of `loads`."""
+        """Return the same network with other loads.
+
+        Args:
+            p: Active power of each load in p.u., in the order of `loads`.
+            q: Reactive power of each load in p.u.
+
+        Raises:
+            GridveilError: There is not one finite number to each load.
+
+        Example:
+            >>> from gridveil import load_case
+            >>> network = load_case("case5_pjm")
+            >>> heavier = network.with_loads(1.1 * network.loads.p, network.loads.q)
+            >>> float(heavier.loads.p.sum() / network.loads.p.sum())
+            1.1
+        """
         p, q = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
         if p.shape != self.loads.p.shape or q.shape != self.loads.q.shape:
             raise GridveilError(f"{len(self.loads)} loads expected, got {p.shape} and {q.shape}")
@@ -172,3 +116,113 @@ class Network(ArrayRecord):
         lines, number = self.lines, self.buses.number
         ends = f"{number[lines.from_bus[line]]}–{number[lines.to_bus[line]]}"
         return f"line {lines.row[line] + 1} (bus {ends})"
+
+    def table(self, component: Component) -> dict[str, Any]:
+        """Return the columns of `to_frame` as arrays.
+
+        Args:
+            component: "buses", "loads", "generators" or "lines".
+
+        Raises:
+            GridveilError: It is none of these.
+        """
+        tables = {
+            "buses": self._buses_table,
+            "loads": self._loads_table,
+            "generators": self._generators_table,
+            "lines": self._lines_table,
+        }
+        if component not in tables:
+            raise GridveilError(f"component: {component!r} is none of {', '.join(tables)}")
+        return tables[component]()
+
+    def to_frame(self, component: Component) -> "DataFrame":
+        """Return components as a pandas data frame, a row to each.
+
+        Power is in MW, MVAr and MVA, angles are in degrees, everything else is in p.u. Buses have
+        the numbers of the case file; generators and lines have the number of their row in it, from
+        1. The frame of the loads holds their values.
+
+        Args:
+            component: "buses", "loads", "generators" or "lines".
+
+        Raises:
+            GridveilError: It is none of these, or pandas is not installed.
+
+        Example:
+            >>> from gridveil import load_case
+            >>> load_case("case5_pjm").to_frame("generators")[["bus", "p_max_mw"]].head(2)
+               bus  p_max_mw
+            0    1      40.0
+            1    1     170.0
+        """
+        return data_frame(self.table(component))
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw a map of the network: buses near those they have a line to.
+
+        The map shows which buses have a load and which a generator, but no size of either. Up to
+        60 buses it shows their numbers.
+
+        Args:
+            ax: The Matplotlib axes to draw in; None makes new ones.
+
+        Returns:
+            The axes.
+
+        Raises:
+            GridveilError: Matplotlib is not installed.
+
+        Example:
+            >>> from gridveil import load_case
+            >>> load_case("case5_pjm").plot().get_title()
+            'pglib_opf_case5_pjm'
+        """
+        return plot_components(self.name, self.buses, self.loads, self.generators, self.lines, ax)
+
+    def _buses_table(self) -> dict[str, Any]:
+        buses, mva = self.buses, self.base_mva
+        return {
+            "bus": buses.number,
+            "v_min": buses.v_min,
+            "v_max": buses.v_max,
+            "shunt_mw": buses.shunt_g * mva,
+            "shunt_mvar": buses.shunt_b * mva,
+            "reference": buses.reference,
+            "island": buses.island,
+        }
+
+    def _loads_table(self) -> dict[str, Any]:
+        loads, mva = self.loads, self.base_mva
+        return {
+            "bus": self.buses.number[loads.bus],
+            "p_mw": loads.p * mva,
+            "q_mvar": loads.q * mva,
+        }
+
+    def _generators_table(self) -> dict[str, Any]:
+        gens, mva = self.generators, self.base_mva
+        return {
+            "generator": gens.row + 1,
+            "bus": self.buses.number[gens.bus],
+            "p_min_mw": gens.p_min * mva,
+            "p_max_mw": gens.p_max * mva,
+            "q_min_mvar": gens.q_min * mva,
+            "q_max_mvar": gens.q_max * mva,
+        }
+
+    def _lines_table(self) -> dict[str, Any]:
+        lines = self.lines
+        return {
+            "line": lines.row + 1,
+            "from_bus": self.buses.number[lines.from_bus],
+            "to_bus": self.buses.number[lines.to_bus],
+            "r": lines.r,
+            "x": lines.x,
+            "b": lines.b,
+            "tap": lines.tap,
+            "shift_degrees": np.degrees(lines.shift),
+            "rate_mva": lines.rate * self.base_mva,
+            "angle_min_degrees": np.degrees(lines.angle_min),
+            "angle_max_degrees": np.degrees(lines.angle_max),
+        }

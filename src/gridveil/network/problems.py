@@ -11,10 +11,10 @@ SHOWN = 20
 """How many problems an error prints; `CaseError.problems` holds them all."""
 
 
-class Kind(StrEnum):
-    """The kinds of problem, so that a program can tell them apart."""
+class ProblemKind(StrEnum):
+    """The kinds of problem, for programs that treat them differently."""
 
-    NOT_A_CASE = "not a MATPOWER case file"
+    NOT_A_CASE = "not a case file"
     SYNTAX = "a line that cannot be read"
     MISSING = "something missing"
     SHAPE = "wrong number of rows or columns"
@@ -32,11 +32,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a case; `str()` of it is a sentence without the file name."""
+    """One problem of a case; `str()` of it is a sentence without the file name."""
 
-    kind: Kind
+    kind: ProblemKind
     reason: str
-    """What is wrong and, where it is not plain, what to do."""
+    """What is wrong and, where it is not obvious, what to do."""
     component: str = ""
     """The table of the case file: bus, gen, gencost or branch."""
     row: int | None = None

@@ -1,12 +1,17 @@
 """AC optimal power flow, Model 1 of the paper: the cheapest dispatch that serves every load."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
-from gridveil.network.network import Network
+from gridveil.frames import data_frame
+from gridveil.html_table import html_table
+from gridveil.network.library import as_network
+from gridveil.network.network import Component, Network
 from gridveil.opf import ipopt
 from gridveil.opf.diagnosis import Diagnosis, diagnose
 from gridveil.opf.operating_point import (
@@ -19,12 +24,21 @@ from gridveil.opf.operating_point import (
 from gridveil.opf.program import ProgramBuilder
 from gridveil.opf.status import Status, status_of
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-@dataclass(frozen=True, eq=False)
+_WORST_SHOWN = 12
+"""How many components of a diagnosis are told."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class OPFResult(ArrayRecord):
-    """An AC-OPF solution or, where none was found, how far the solver got. All in p.u."""
+    """An AC-OPF solution or, where none was found, how far the solver got. All in p.u.
 
-    network: Network = field(repr=False)
+    Its text forms show no voltage and no dispatch, which determine the loads.
+    """
+
+    network: Network
     status: Status
     cost: float
     """Total cost in $/h."""
@@ -32,9 +46,9 @@ class OPFResult(ArrayRecord):
     """Cost of each generator in $/h: O*_g of the fidelity phase."""
     point: OperatingPoint
     """Voltages and dispatch."""
-    flow_from: ComplexArray = field(repr=False)
+    flow_from: ComplexArray
     """Power into each line at its from end."""
-    flow_to: ComplexArray = field(repr=False)
+    flow_to: ComplexArray
     """Power into each line at its to end."""
     active_price: FloatArray
     """Locational price: what one more MW of load at each bus would cost, in $/MWh."""
@@ -53,22 +67,143 @@ class OPFResult(ArrayRecord):
         """The largest violation of any constraint, in p.u. or radians."""
         return self.violations.largest
 
+    @property
+    def loading(self) -> FloatArray:
+        """Apparent power of each line at its more loaded end, as a share of its limit."""
+        flow = np.maximum(np.abs(self.flow_from), np.abs(self.flow_to))
+        return np.asarray(flow / self.network.lines.rate)
 
-def solve_acopf(network: Network, *, watch: ipopt.Watch | None = None) -> OPFResult:
-    """Find the cheapest dispatch of `network`, from a flat start.
+    def __repr__(self) -> str:
+        name, status = self.network.name, self.status.name.lower()
+        cost = f", {self.cost:,.2f} $/h" if self.status.solved else ""
+        return (
+            f"OPFResult({name!r}: {status}{cost}, largest violation {self.max_violation:.1e} p.u.)"
+        )
 
-    Where Ipopt ends without a solution, the point with the least total excess over the limits is
-    sought: if it has none, Ipopt starts again from there, and otherwise it is returned with a
-    diagnosis of what the network is short of. `watch` is called after every iteration.
+    def _repr_html_(self) -> str:
+        """Return status, cost and largest violation as a table."""
+        rows = [("status", self.status.value)]
+        if self.status.solved:
+            rows.append(("cost", f"{self.cost:,.2f} $/h"))
+        rows.append(("largest violation", f"{self.max_violation:.1e} p.u."))
+        return html_table(f"AC-OPF of {self.network.name}", (), rows)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what `gridveil solve --json` prints, the case aside.
+
+        Returns:
+            Status, cost in $/h (None without a solution), violations in p.u., sizes, seconds and
+            diagnosis, by name.
+
+        Example:
+            >>> figures = solve_acopf("case5_pjm").figures()
+            >>> figures["status"], round(figures["cost"], 2), figures["loads"]
+            ('optimal', 17551.89, 3)
+        """
+        diagnosis = self.diagnosis
+        return {
+            "status": self.status.name.lower(),
+            "message": self.status.value,
+            "cost": self.cost if self.status.solved else None,
+            "max_violation": self.max_violation,
+            "violations": vars(self.violations),
+            **self.network.counts,
+            "iterations": self.iterations,
+            "build_seconds": self.build_seconds,
+            "solve_seconds": self.solve_seconds,
+            "diagnosis": None
+            if diagnosis is None
+            else {
+                "lacks": {lack.name.lower(): total for lack, total in diagnosis.lacks.items()},
+                "worst": [excess.sentence for excess in diagnosis.excesses[:_WORST_SHOWN]],
+            },
+        }
+
+    def to_frame(self, component: Component) -> "DataFrame":
+        """Return components with their results as a pandas data frame, a row to each.
+
+        The columns are those of `Network.to_frame`, followed by
+
+        - buses: voltage in p.u. and degrees, prices in $/MWh and $/MVArh;
+        - loads: the prices of their bus;
+        - generators: output in MW and MVAr, cost in $/h;
+        - lines: power into both ends in MW and MVAr, loading as a share of the limit.
+
+        Args:
+            component: "buses", "loads", "generators" or "lines".
+
+        Raises:
+            GridveilError: It is none of these, or pandas is not installed.
+
+        Example:
+            >>> frame = solve_acopf("case5_pjm").to_frame("generators")
+            >>> frame[["bus", "p_max_mw", "p_mw"]].round(1).head(2)
+               bus  p_max_mw   p_mw
+            0    1      40.0   40.0
+            1    1     170.0  170.0
+        """
+        return data_frame({**self.network.table(component), **self._columns(component)})
+
+    def _columns(self, component: Component) -> dict[str, Any]:
+        """Return the results for each component of a kind, by the name of their column."""
+        network, point, mva = self.network, self.point, self.network.base_mva
+        if component == "buses":
+            return {
+                "v": point.v,
+                "angle_degrees": np.degrees(point.theta),
+                "active_price": self.active_price,
+                "reactive_price": self.reactive_price,
+            }
+        if component == "loads":
+            return {
+                "active_price": self.active_price[network.loads.bus],
+                "reactive_price": self.reactive_price[network.loads.bus],
+            }
+        if component == "generators":
+            return {"p_mw": point.p * mva, "q_mvar": point.q * mva, "cost": self.generator_costs}
+        return {
+            "p_from_mw": self.flow_from.real * mva,
+            "q_from_mvar": self.flow_from.imag * mva,
+            "p_to_mw": self.flow_to.real * mva,
+            "q_to_mvar": self.flow_to.imag * mva,
+            "loading": self.loading,
+        }
+
+
+def solve_acopf(network: Network | str | Path, *, watch: ipopt.Watch | None = None) -> OPFResult:
+    """Find the cheapest dispatch of a network (AC-OPF) with Ipopt, from a flat start.
+
+    Where Ipopt ends without a solution, a second problem seeks the point with the least total
+    excess over the limits. If its excess is 0, Ipopt starts again from there. Otherwise that point
+    is returned, with a diagnosis of what the network is short of.
+
+    Args:
+        network: A network, a case name or the path of a case file.
+        watch: Called after every iteration of Ipopt; returning False stops it.
+
+    Returns:
+        Dispatch, voltages, prices and flows. Look at `status` first: a network without a feasible
+        point is a result, not an error.
+
+    Raises:
+        GridveilError: The network cannot be opened.
+
+    Example:
+        >>> result = solve_acopf("case5_pjm")
+        >>> result.status.solved, round(result.cost, 2)
+        (True, 17551.89)
+        >>> (result.point.p * result.network.base_mva).round(1).tolist()
+        [40.0, 170.0, 324.5, 0.0, 470.7]
     """
+    network = as_network(network)
     started = time.perf_counter()
-    builder = _model(network)
+    builder = _acopf_program(network)
     program = builder.build()
-    start = builder.start(program, _flat(network))
+    start = builder.start(program, _flat_start(network))
     built = time.perf_counter()
     solution = ipopt.minimise(program, start, watch=watch)
     iterations, diagnosis = solution.iterations, None
-    point, status = _judge(network, builder, solution)
+    point, status = _evaluate(network, builder, solution)
     if not status.solved and status is not Status.STOPPED:
         diagnosis = diagnose(network, point, watch)
         iterations += diagnosis.iterations
@@ -76,7 +211,7 @@ def solve_acopf(network: Network, *, watch: ipopt.Watch | None = None) -> OPFRes
             start = builder.start(program, diagnosis.point)
             solution = ipopt.minimise(program, start, watch=watch)
             iterations += solution.iterations
-            point, status = _judge(network, builder, solution)
+            point, status = _evaluate(network, builder, solution)
             diagnosis = None
         elif diagnosis.converged:
             point, status = diagnosis.point, Status.INFEASIBLE
@@ -101,31 +236,36 @@ def solve_acopf(network: Network, *, watch: ipopt.Watch | None = None) -> OPFRes
     )
 
 
-def _model(network: Network) -> ProgramBuilder:
+def _acopf_program(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
     builder = ProgramBuilder(network, *network.bus_load())
     gens, costs = network.generators, network.generators.costs
     builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, costs.coefficients)
     # A piecewise-linear cost is a variable above all its segments: height − slope p ≥ intercept.
-    curved = np.unique(costs.segment_generator)
-    unbounded = np.full(len(curved), np.inf)
-    height = builder.add_variables(-unbounded, unbounded, np.tile([0.0, 1.0], (len(curved), 1)))
+    piecewise = np.unique(costs.segment_generator)
+    unbounded = np.full(len(piecewise), np.inf)
+    height = builder.add_variables(-unbounded, unbounded, np.tile([0.0, 1.0], (len(piecewise), 1)))
     intercept = costs.segment_intercept
     above = builder.add_rows(intercept, np.full(len(intercept), np.inf))
-    builder.add_entries(above, height[np.searchsorted(curved, costs.segment_generator)], 1.0)
+    builder.add_entries(above, height[np.searchsorted(piecewise, costs.segment_generator)], 1.0)
     builder.add_entries(above, builder.p[costs.segment_generator], -costs.segment_slope)
     return builder
 
 
-def _flat(network: Network) -> OperatingPoint:
-    """Return the flat start: every voltage 1∠0, no output; limits are applied to it later."""
+def _flat_start(network: Network) -> OperatingPoint:
+    """Return voltages of 1∠0 and no output; `ProgramBuilder.start` moves them within limits."""
     buses, gens = len(network.buses), len(network.generators)
     return OperatingPoint(np.ones(buses), np.zeros(buses), np.zeros(gens), np.zeros(gens))
 
 
-def _judge(
+def _evaluate(
     network: Network, builder: ProgramBuilder, solution: ipopt.Solution
 ) -> tuple[OperatingPoint, Status]:
+    """Return the point that Ipopt ended at, and the status that its violations allow."""
     point = builder.point(solution.x)
-    broken = violations(network, point).largest
-    return point, status_of(solution.code, broken, FEASIBILITY_TOLERANCE)
+    largest = violations(network, point).largest
+    return point, status_of(solution.code, largest, FEASIBILITY_TOLERANCE)
+
+
+solve = solve_acopf
+"""What `gridveil solve` runs, under the command's name."""

@@ -1,8 +1,8 @@
 """Why a network cannot serve its loads: the least excess over its limits, and of what kind.
 
-The elastic problem lets generators and lines exceed their limits, and buses take power from
-nowhere, at a price for each, and minimises the total. Where it ends above zero it names what is
-lacking and where; where it ends at zero it has found a feasible point.
+The elastic problem lets generators and lines exceed their limits, and adds slack power at buses,
+each at a price, and minimises the total. A total above zero shows what is missing and where; a
+total of zero is a feasible point.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ from gridveil.opf.operating_point import (
 from gridveil.opf.program import ProgramBuilder
 
 # Prices of one p.u. of excess. Lines are cheap, so that a generator exceeds its limits only where
-# no line could bring the power: then generation is what is short. Power from nowhere, at a bus, is
-# the last resort, so that a shortage is told of the components that could mend it.
+# no line could bring the power: then generation is short. Slack power at a bus is the last resort,
+# so that a shortage is attributed to components that could remove it.
 _LINE_PRICE = 0.02
 _GENERATOR_PRICE = 1.0
 _BUS_PRICE = 5.0
@@ -34,7 +34,7 @@ _NOTICEABLE = 1e-4
 
 
 class Lack(Enum):
-    """What a network is short of; the value is how to say it."""
+    """What a network is short of; the value is the phrase for it."""
 
     GENERATION = "short of generation"
     SURPLUS = "generators that must run give more than the loads take"
@@ -55,20 +55,20 @@ class Excess:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The point of least total excess, and what it takes."""
+    """The point of least total excess, and the limits it exceeds."""
 
     point: OperatingPoint
     feasible: bool
-    """Whether the point keeps every limit after all."""
+    """Whether the point keeps every limit."""
     converged: bool
-    """Whether it really is a (local) least; otherwise it is just where the solver stopped."""
+    """Whether it is a local optimum; otherwise it is where the solver stopped."""
     excesses: tuple[Excess, ...]
-    """Every component that exceeds a limit, the worst first."""
+    """Every component that exceeds a limit, the largest excess first."""
     iterations: int
 
     @property
     def lacks(self) -> dict[Lack, float]:
-        """What the network is short of, in p.u.; what nothing else can mend comes first."""
+        """What the network is short of in p.u.; what nothing else could replace comes first."""
         totals = {
             lack: sum(excess.amount for excess in self.excesses if excess.lack is lack)
             for lack in Lack
@@ -129,7 +129,7 @@ def _add_slack(
 def _add_soft_limits(
     builder: ProgramBuilder, variable: IntArray, low: FloatArray, high: FloatArray
 ) -> None:
-    """Let a variable leave its limits at the price of a generator."""
+    """Let a variable exceed its limits at the price of a generator."""
     rows = builder.add_rows(low, high)
     builder.add_entries(rows, variable, 1.0)
     _add_slack(builder, rows, 1.0, _GENERATOR_PRICE)
@@ -137,19 +137,19 @@ def _add_soft_limits(
 
 
 def _excesses(network: Network, point: OperatingPoint) -> Iterator[Excess]:
-    """Name every component that exceeds a limit noticeably, recomputed from the point alone."""
+    """Yield every component that exceeds a limit, recomputed from the point alone."""
     gens, lines, mva = network.generators, network.lines, network.base_mva
-    left = mismatch(network, point)
+    balance = mismatch(network, point)
     rate_excess = np.abs(complex_flows(network, point)).max(axis=0, initial=0.0) - lines.rate
     delta = point.theta[lines.from_bus] - point.theta[lines.to_bus]
     angle_excess = np.maximum(lines.angle_min - delta, delta - lines.angle_max)
     degrees = 180 / np.pi
     bus, generator, line = network.bus_name, network.generator_name, network.line_name
     for lack, name, excess, unit, says in (
-        (Lack.GENERATION, bus, -left.real, mva, "{} lacks {:.4g} MW"),
-        (Lack.SURPLUS, bus, left.real, mva, "{} has {:.4g} MW too much"),
-        (Lack.REACTIVE, bus, -left.imag, mva, "{} lacks {:.4g} MVAr"),
-        (Lack.REACTIVE, bus, left.imag, mva, "{} has {:.4g} MVAr too much"),
+        (Lack.GENERATION, bus, -balance.real, mva, "{} lacks {:.4g} MW"),
+        (Lack.SURPLUS, bus, balance.real, mva, "{} has {:.4g} MW too much"),
+        (Lack.REACTIVE, bus, -balance.imag, mva, "{} lacks {:.4g} MVAr"),
+        (Lack.REACTIVE, bus, balance.imag, mva, "{} has {:.4g} MVAr too much"),
         (Lack.GENERATION, generator, point.p - gens.p_max, mva, "{} needs {:.4g} MW above Pmax"),
         (Lack.SURPLUS, generator, gens.p_min - point.p, mva, "{} needs {:.4g} MW below Pmin"),
         (Lack.REACTIVE, generator, point.q - gens.q_max, mva, "{} needs {:.4g} MVAr above Qmax"),

@@ -1,8 +1,8 @@
 """Ipopt through its C interface, from the library that CasADi's wheel carries.
 
 CasADi itself is not imported: its symbolic build is slower than the solve on large networks, and
-our derivatives are closed formulas over arrays. The binding is the whole of Ipopt's C interface
-that we need: create, set options, solve, watch the iterations.
+our derivatives are closed formulas over arrays. The binding covers what we need of Ipopt's C
+interface: create a problem, set options, solve, and follow the iterations.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 
 INFINITY = 2e19
-"""Bounds of this size or more are none, by Ipopt's convention."""
+"""Ipopt treats bounds of at least this magnitude as infinite."""
 
 _EVAL_F = ctypes.CFUNCTYPE(c_bool, c_int, c_void_p, c_bool, c_void_p, c_void_p)
 _EVAL_GRAD_F = _EVAL_F
@@ -35,7 +35,7 @@ _EVAL_H = ctypes.CFUNCTYPE(
 _INTERMEDIATE = ctypes.CFUNCTYPE(c_bool, c_int, c_int, *(c_double,) * 8, c_int, c_void_p)
 
 
-class Problem(Protocol):
+class NonlinearProgram(Protocol):
     """min f(x) subject to g_min ≤ g(x) ≤ g_max and x_min ≤ x ≤ x_max, with sparse derivatives."""
 
     @property
@@ -100,10 +100,10 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Solution:
-    """What Ipopt returned."""
+    """The point at which Ipopt ended."""
 
     code: int
-    """Its `ApplicationReturnStatus`: 0 solved, 1 acceptable, 2 infeasible, below 0 failed."""
+    """Ipopt's `ApplicationReturnStatus`: 0 solved, 1 acceptable, 2 infeasible, negative failed."""
     x: FloatArray
     objective: float
     g_multipliers: FloatArray
@@ -128,36 +128,49 @@ OPTIONS: Options = {
     "print_level": 0,
     "sb": "yes",
 }
-"""What every solve of a network uses."""
+"""The options of every solve of a network."""
 
 
 def minimise(
-    problem: Problem, start: FloatArray, options: Options = OPTIONS, watch: Watch | None = None
+    program: NonlinearProgram,
+    start: FloatArray,
+    options: Options = OPTIONS,
+    watch: Watch | None = None,
 ) -> Solution:
-    """Solve `problem` from `start`. An exception in a callback stops Ipopt and is raised here."""
-    return _Session(problem, watch).solve(start, options)
+    """Solve a nonlinear program.
+
+    An exception in a callback stops Ipopt and is raised here.
+
+    Args:
+        program: Functions, derivatives and bounds.
+        start: The variables to start from.
+        options: Ipopt's options by name.
+        watch: Called after every iteration; returning False stops Ipopt.
+    """
+    return _Session(program, watch).solve(start, options)
 
 
 @dataclass
 class _Session:
-    """One solve: the callbacks that Ipopt calls back into, and what they raised."""
+    """One call of IpoptSolve: its callbacks, and the exception that one of them raised."""
 
-    problem: Problem
+    program: NonlinearProgram
     watch: Watch | None
     raised: BaseException | None = None
     iterations: int = 0
-    _keep: list[Any] = field(default_factory=list)
+    _callback_objects: list[Any] = field(default_factory=list)
+    """Referenced here for as long as Ipopt has pointers to them."""
 
     def solve(self, start: FloatArray, options: Options) -> Solution:
-        library, problem = _library(), self.problem
-        n, m = len(problem.x_min), len(problem.g_min)
+        library, program = _library(), self.program
+        n, m = len(program.x_min), len(program.g_min)
         jacobian, hessian = (
             [np.asarray(indices, np.int32) for indices in structure]
-            for structure in (problem.jacobian_structure(), problem.hessian_structure())
+            for structure in (program.jacobian_structure(), program.hessian_structure())
         )
         bounds = [
             np.clip(np.ascontiguousarray(b, dtype=float), -INFINITY, INFINITY)
-            for b in (problem.x_min, problem.x_max, problem.g_min, problem.g_max)
+            for b in (program.x_min, program.x_max, program.g_min, program.g_max)
         ]
         handle = library.CreateIpoptProblem(
             n, _address(bounds[0]), _address(bounds[1]),
@@ -191,23 +204,23 @@ class _Session:
     def _callbacks(
         self, n: int, m: int, jacobian_cells: list[Any], hessian_cells: list[Any]
     ) -> tuple[Any, ...]:
-        problem = self.problem
+        program = self.program
 
         def objective(_n: int, x: int, _new: bool, out: int, _: int) -> bool:
             def work() -> None:
-                _doubles(out, 1)[0] = problem.objective(_doubles(x, n))
+                _doubles(out, 1)[0] = program.objective(_doubles(x, n))
 
             return self._guard(work)
 
         def gradient(_n: int, x: int, _new: bool, out: int, _: int) -> bool:
             def work() -> None:
-                _doubles(out, n)[:] = problem.gradient(_doubles(x, n))
+                _doubles(out, n)[:] = program.gradient(_doubles(x, n))
 
             return self._guard(work)
 
         def constraints(_n: int, x: int, _new: bool, _m: int, out: int, _: int) -> bool:
             def work() -> None:
-                _doubles(out, m)[:] = problem.constraints(_doubles(x, n))
+                _doubles(out, m)[:] = program.constraints(_doubles(x, n))
 
             return self._guard(work)
 
@@ -216,7 +229,7 @@ class _Session:
         ) -> bool:
             def work() -> None:
                 if out:
-                    _doubles(out, count)[:] = problem.jacobian(_doubles(x, n))
+                    _doubles(out, count)[:] = program.jacobian(_doubles(x, n))
                 else:
                     _ints(rows, count)[:], _ints(cols, count)[:] = jacobian_cells
 
@@ -228,7 +241,7 @@ class _Session:
         ) -> bool:  # fmt: skip
             def work() -> None:
                 if out:
-                    _doubles(out, count)[:] = problem.hessian(
+                    _doubles(out, count)[:] = program.hessian(
                         _doubles(x, n), factor, _doubles(multipliers, m)
                     )
                 else:
@@ -243,7 +256,7 @@ class _Session:
             _EVAL_JAC_G(jacobian),
             _EVAL_H(hessian),
         )
-        self._keep += callbacks
+        self._callback_objects += callbacks
         return callbacks
 
     def _intermediate(self) -> Any:
@@ -259,7 +272,7 @@ class _Session:
             return self._guard(work)
 
         callback = _INTERMEDIATE(after)
-        self._keep.append(callback)
+        self._callback_objects.append(callback)
         return callback
 
 

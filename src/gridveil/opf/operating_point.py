@@ -1,10 +1,10 @@
-"""An operating point, and how far it breaks each kind of constraint, in complex arithmetic.
+"""An operating point, and how far it violates each kind of constraint, in complex arithmetic.
 
 Nothing here is shared with the solver: the flows come from S = V (Y V)*, not from the real formulas
-that Ipopt differentiates, so a mistake there shows up here.
+that Ipopt differentiates, so that a mistake there shows here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,19 +15,22 @@ FEASIBILITY_TOLERANCE = 1e-6
 """Largest violation, in p.u. or radians, of a point that counts as feasible."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OperatingPoint(ArrayRecord):
     """Voltages and dispatch of a network, in p.u. and radians.
 
     They determine the loads, so no text form shows them.
     """
 
-    v: FloatArray = field(repr=False)
-    theta: FloatArray = field(repr=False)
-    p: FloatArray = field(repr=False)
+    v: FloatArray
+    theta: FloatArray
+    p: FloatArray
     """Active output of each generator."""
-    q: FloatArray = field(repr=False)
+    q: FloatArray
     """Reactive output of each generator."""
+
+    def __repr__(self) -> str:
+        return f"OperatingPoint({len(self.v)} buses, {len(self.p)} generators)"
 
 
 @dataclass(frozen=True)
@@ -61,28 +64,28 @@ def complex_flows(network: Network, point: OperatingPoint) -> tuple[ComplexArray
 
 
 def mismatch(network: Network, point: OperatingPoint) -> ComplexArray:
-    """Return, for every bus, generation less load, shunt and flows, in p.u."""
+    """Return the power balance of every bus in p.u.: generation less load, shunt and flows."""
     buses, lines, n = network.buses, network.lines, len(network.buses)
     p_load, q_load = network.bus_load()
-    left = np.zeros(n, dtype=complex)
-    np.add.at(left, network.generators.bus, point.p + 1j * point.q)
-    left -= p_load + 1j * q_load
-    left -= (buses.shunt_g - 1j * buses.shunt_b) * point.v**2
+    balance = np.zeros(n, dtype=complex)
+    np.add.at(balance, network.generators.bus, point.p + 1j * point.q)
+    balance -= p_load + 1j * q_load
+    balance -= (buses.shunt_g - 1j * buses.shunt_b) * point.v**2
     flow_from, flow_to = complex_flows(network, point)
-    np.subtract.at(left, lines.from_bus, flow_from)
-    np.subtract.at(left, lines.to_bus, flow_to)
-    return left
+    np.subtract.at(balance, lines.from_bus, flow_from)
+    np.subtract.at(balance, lines.to_bus, flow_to)
+    return balance
 
 
 def violations(network: Network, point: OperatingPoint) -> Violations:
     """Return the largest violation of each constraint kind at a point."""
     buses, lines, gens = network.buses, network.lines, network.generators
-    left = mismatch(network, point)
+    balance = mismatch(network, point)
     delta = point.theta[lines.from_bus] - point.theta[lines.to_bus]
     rates = [np.abs(flow) - lines.rate for flow in complex_flows(network, point)]
     return Violations(
-        active_balance=_worst(np.abs(left.real)),
-        reactive_balance=_worst(np.abs(left.imag)),
+        active_balance=_worst(np.abs(balance.real)),
+        reactive_balance=_worst(np.abs(balance.imag)),
         voltage=_outside(point.v, buses.v_min, buses.v_max),
         generator_active=_outside(point.p, gens.p_min, gens.p_max),
         generator_reactive=_outside(point.q, gens.q_min, gens.q_max),

@@ -1,4 +1,4 @@
-"""How a solve ended, in words a person can act on."""
+"""How a solve ended."""
 
 from enum import Enum
 
@@ -32,7 +32,7 @@ _IPOPT_CODES = {
 
 
 def status_of(ipopt_code: int, largest_violation: float, tolerance: float) -> Status:
-    """Return the status for Ipopt's return code, believing it only if the limits are kept."""
+    """Return the status for Ipopt's return code; solved only within the tolerance of violations."""
     status = _IPOPT_CODES.get(ipopt_code, Status.FAILED)
     if status.solved and not largest_violation <= tolerance:
         return Status.FAILED

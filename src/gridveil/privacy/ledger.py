@@ -24,7 +24,8 @@ import numpy as np
 
 from gridveil.arrays import IntArray
 from gridveil.errors import GridveilError
-from gridveil.frames import frame, html_table
+from gridveil.frames import frame_of_rows
+from gridveil.html_table import html_table
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 
@@ -187,7 +188,7 @@ class Ledger:
 
     def to_frame(self) -> Any:
         """Return the budget of every load that has spent any as a pandas DataFrame."""
-        return frame([account.figures() for account in self.accounts()])
+        return frame_of_rows([account.figures() for account in self.accounts()])
 
     def _check(self) -> None:
         """Refuse a file that is no ledger, of another version, or damaged; none is written to."""

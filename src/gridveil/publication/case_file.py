@@ -9,15 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import FloatArray
+from gridveil.network.case_file import COLUMNS, CaseFile, Edit
 from gridveil.network.conversion import build_network, changes
-from gridveil.network.formats.matpower import (
-    COLUMNS,
-    CaseFile,
-    Edit,
-    edited_text,
-    parse_matpower,
-    respaced_text,
-)
+from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.formats.matpower_writer import edited_text, respaced_text
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 

@@ -20,7 +20,8 @@ from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, CostGaps, FidelityMethod
 from gridveil.fidelity.result import Restored, relative_gap, worst_gap
 from gridveil.files import csv_bytes
-from gridveil.frames import frame, html_table
+from gridveil.frames import frame_of_rows
+from gridveil.html_table import html_table
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
@@ -76,7 +77,7 @@ class Release:
     def to_frame(self) -> Any:
         """Return the released loads as a pandas DataFrame, with the columns of loads.csv."""
         rows = _load_rows(self.published)
-        return frame([dict(zip(LOADS_COLUMNS, row, strict=True)) for row in rows])
+        return frame_of_rows([dict(zip(LOADS_COLUMNS, row, strict=True)) for row in rows])
 
     def __repr__(self) -> str:
         stated = self.certificate

@@ -24,7 +24,7 @@ from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
 from gridveil.fidelity.registry import make_method
-from gridveil.frames import html_table
+from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.bounds import PublicBounds, read_bounds

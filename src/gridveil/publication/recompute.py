@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import ComplexArray, FloatArray, IntArray
+from gridveil.network.case_file import CaseFile
 from gridveil.network.conversion import InService, in_service
-from gridveil.network.formats.matpower import CaseFile
 
 _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator's relative gap says nothing."""

@@ -20,10 +20,12 @@ from gridveil.claims import Claim, ClaimVerdict, claim, number_claim, unchecked
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, CostGaps
 from gridveil.fidelity.registry import METHODS
-from gridveil.frames import frame, html_table
+from gridveil.frames import frame_of_rows
+from gridveil.html_table import html_table
+from gridveil.network.case_file import CaseFile
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, in_service
-from gridveil.network.formats.matpower import CaseFile, parse_matpower
+from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import solve_acopf
@@ -68,7 +70,9 @@ class Verification:
 
     def to_frame(self) -> Any:
         """Return the claims as a pandas DataFrame."""
-        return frame([{**vars(claim), "verdict": claim.verdict.value} for claim in self.claims])
+        return frame_of_rows(
+            [{**vars(claim), "verdict": claim.verdict.value} for claim in self.claims]
+        )
 
     def __repr__(self) -> str:
         return f"Verification({self.count(ClaimVerdict.HOLDS)} of {len(self.claims)} claims hold)"

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridveil.network.case_file import Edit
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, changes
-from gridveil.network.formats.matpower import Edit, edited_text, parse_matpower, read_matpower
+from gridveil.network.formats.matpower_parser import parse_matpower, read_matpower
+from gridveil.network.formats.matpower_writer import edited_text
 from gridveil.network.problems import CaseError
 from tests.cases import TINY
 

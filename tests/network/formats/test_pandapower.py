@@ -1,12 +1,13 @@
 """Networks from pandapower and back, costs compared with its own OPF."""
 
+import sys
 import warnings
 
 import pytest
 
-from gridveil import from_pandapower, load_case, solve_acopf, to_pandapower
+from gridveil import from_pandapower, load_case, save_case, solve_acopf, to_pandapower
 from gridveil.errors import GridveilError
-from gridveil.network.formats.pandapower import ConversionWarning
+from gridveil.opf.pandapower import ConversionWarning
 
 pandapower = pytest.importorskip("pandapower", reason="pandapower is an extra")
 
@@ -76,3 +77,38 @@ def test_what_cannot_be_carried_over_is_refused():
     net.poly_cost = net.poly_cost.iloc[:0]
     with pytest.raises(GridveilError, match="no costs"):
         from_pandapower(net)
+
+
+def test_a_json_file_is_read_and_saved(tmp_path):
+    network = load_case("case14_ieee")
+    save_case(network, tmp_path / "case.json")
+    net = pandapower.from_json(str(tmp_path / "case.json"))
+    assert (len(net.bus), len(net.load)) == (14, len(network.loads))
+    again = load_case(tmp_path / "case.json")
+    assert again.name == network.name
+    assert again.loads.values == pytest.approx(network.loads.values)
+    in_memory, _ = converted(net)
+    assert solve_acopf(again).cost == pytest.approx(solve_acopf(in_memory).cost, rel=1e-9)
+    declared = load_case(str(tmp_path / "case.json"), load_buses=range(1, 15))
+    assert len(declared.loads) == 14
+
+
+def test_a_json_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "case.json"
+    path.write_text('{"bus": [1, 2, 3]}')
+    with pytest.raises(GridveilError, match=r"case\.json: this is not a network saved by pandapow"):
+        load_case(path)
+    path.write_text('{"_module": "pandapower.auxiliary", "_class": "pandapowerNet", "_obj"')
+    with pytest.raises(GridveilError, match=r"case\.json: pandapower cannot read this file"):
+        load_case(path)
+
+
+def test_a_missing_extra_is_told_with_the_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandapower", None)
+    path = tmp_path / "case.json"
+    path.write_text('{"_class": "pandapowerNet"}')
+    with pytest.raises(GridveilError, match=r"pip install 'gridveil\[pandapower\]'"):
+        load_case(path)
+    with pytest.raises(GridveilError, match=r"pip install 'gridveil\[pandapower\]'"):
+        save_case(load_case("case3_lmbd"), tmp_path / "new.json")
+    assert not (tmp_path / "new.json").exists()

@@ -5,11 +5,9 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 
 from gridveil import AgentOptions, Ledger, PolarLaplace, load_case, release
-from gridveil.publication.report.positions import positions
 from tests.cases import TINY
 
 BROWSER = next(
@@ -173,28 +171,6 @@ def test_both_colour_schemes_have_contrast(page, tmp_path, dark):
     ratios = re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL).group(1).split()
     assert len(ratios) == 7
     assert min(map(float, ratios)) >= 4.5
-
-
-def test_neighbours_are_drawn_near_each_other():
-    network = load_case("case118_ieee")
-    place = positions(network)
-    assert place.shape == (118, 2)
-    assert np.array_equal(place, positions(network))
-    lines = network.lines
-    along = np.linalg.norm(place[lines.from_bus] - place[lines.to_bus], axis=1)
-    random = np.random.default_rng(0)
-    across = np.linalg.norm(place - place[random.permutation(118)], axis=1)
-    assert np.median(along) < 0.35 * np.median(across)
-    apart = np.linalg.norm(place[:, None] - place[None], axis=2) + np.eye(118)
-    assert apart.min() > 1e-3
-
-
-@pytest.mark.parametrize("name", ["case3_lmbd", "case1354_pegase"])
-def test_small_and_large_networks_have_a_place(name):
-    place = positions(load_case(name))
-    assert np.isfinite(place).all()
-    assert place.min() >= 0.0
-    assert place.max() <= 1.0 + 1e-9
 
 
 def test_awkward_networks_have_a_report(tmp_path):

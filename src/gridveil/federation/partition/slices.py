@@ -17,9 +17,10 @@ from gridveil.errors import told_as_mistakes
 from gridveil.federation.names import check_party_name
 from gridveil.federation.partition.ownership import GENERATOR, LINE, LOAD, Partition, numbers
 from gridveil.files import read_file
-from gridveil.network.costs import Costs
-from gridveil.network.formats.matpower import CaseFile
-from gridveil.network.network import Buses, Generators, Lines, Loads, Network
+from gridveil.network.case_file import CaseFile
+from gridveil.network.components import Buses, Generators, Lines, Loads
+from gridveil.network.costs import CostFunctions
+from gridveil.network.network import Network
 from gridveil.privacy.ledger import network_id
 
 FROM, TO = 0, 1
@@ -218,7 +219,7 @@ class Slice(_Part):
                     name: np.array([getattr(gen, name) for gen in gens], dtype=float)
                     for name in ("p_min", "p_max", "q_min", "q_max")
                 },
-                costs=Costs(
+                costs=CostFunctions(
                     coefficients=np.array(
                         [
                             (*gen.coefficients, *[0.0] * (order - len(gen.coefficients)))
@@ -322,7 +323,7 @@ def _of(party: str, owners: Sequence[str], parts: Sequence[T]) -> tuple[T, ...]:
     return tuple(part for owner, part in zip(owners, parts, strict=True) if owner == party)
 
 
-def _segments(costs: Costs, generator: int) -> tuple[tuple[float, float], ...]:
+def _segments(costs: CostFunctions, generator: int) -> tuple[tuple[float, float], ...]:
     own = costs.segment_generator == generator
     pieces = zip(
         costs.segment_slope[own].tolist(), costs.segment_intercept[own].tolist(), strict=True

@@ -1,22 +1,24 @@
-"""Networks from pandapower and to it, through the tables both know, MATPOWER's.
+"""pandapower's networks: its JSON files, and nets in memory to networks and back.
 
-pandapower is an extra: pip install 'gridveil[pandapower]'. Whatever cannot be carried over is
-refused by name, and after a conversion both sides solve their OPF: a difference is told.
+Both directions go through the tables that Gridveil and pandapower share, MATPOWER's. What these
+cannot hold is refused by name. pandapower is an extra: pip install 'gridveil[pandapower]'.
 """
 
-import warnings
-from copy import deepcopy
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.network.checks import check_case
-from gridveil.network.conversion import build_network, saved_text
-from gridveil.network.formats.matpower import COLUMNS, parse_matpower
+from gridveil.files import write_atomically
+from gridveil.network.case_file import COLUMNS
+from gridveil.network.formats.base import CaseFormat, first_bytes
+from gridveil.network.formats.matpower import saved_text
+from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.from_case import network_from_tables
 from gridveil.network.network import Network
-from gridveil.network.problems import CaseError
 
 _CARRIED = {
     "bus", "load", "gen", "ext_grid", "line", "trafo", "trafo3w", "shunt", "switch", "impedance",
@@ -25,20 +27,75 @@ _CARRIED = {
 """Element tables of pandapower that MATPOWER's tables can hold."""
 _LOST = ("branch_r_asym", "branch_x_asym", "branch_g", "branch_g_asym", "branch_b_asym")
 """What pandapower keeps of branches outside those tables."""
-_NOTICEABLE = 1e-4
-"""Relative difference of two OPF costs that is worth a warning."""
+_GEN_COLUMNS = 10
+"""Columns of the gen table that both sides know: as far as Pmin."""
+_TAP = COLUMNS["branch"].index("ratio")
+_BASE_OF_GENERATOR = COLUMNS["gen"].index("mBase")
+_BUS_NUMBERS = {
+    "bus": [COLUMNS["bus"].index("bus_i")],
+    "gen": [COLUMNS["gen"].index("bus")],
+    "branch": [COLUMNS["branch"].index("fbus"), COLUMNS["branch"].index("tbus")],
+}
+"""Columns that hold bus numbers: from 0 in pandapower's tables, from 1 in a case file."""
+_LOOKED_AT = 4096
+"""Bytes of a JSON file in which the class it holds is looked for."""
 
 
-class ConversionWarning(UserWarning):
-    """A converted network does not cost what the original costs."""
+class PandapowerFormat(CaseFormat):
+    """pandapower's JSON files."""
+
+    name = "pandapower"
+    suffixes = (".json",)
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether the file begins as `pandapower.to_json` writes it."""
+        return b"pandapowerNet" in first_bytes(path, _LOOKED_AT)
+
+    def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
+        """Read a network; buses get the numbers 1, 2, … in pandapower's internal order."""
+        pandapower = import_pandapower()
+        if not self.recognises(path):
+            raise GridveilError(f"{path}: this is not a network saved by pandapower.to_json")
+        try:
+            net = pandapower.from_json(str(path))
+        except Exception as error:  # pandapower raises many kinds
+            raise GridveilError(f"{path}: pandapower cannot read this file: {error}") from error
+        return network_from_net(net, str(net.name or path.stem), load_buses)
+
+    def write(self, network: Network, path: Path) -> None:
+        """Write a network; its buses get the numbers 0, 1, … in pandapower."""
+        net = net_from_network(network)
+        net.name = network.name
+        write_atomically(path, import_pandapower().to_json(net).encode())
 
 
-def from_pandapower(net: Any) -> Network:
-    """Return the network of a pandapower net; warn if its OPF costs differ from pandapower's.
+def import_pandapower() -> Any:
+    """Return the module pandapower.
 
-    Buses get the numbers 1, 2, … in pandapower's internal order; ideal switches join buses.
+    Raises:
+        GridveilError: It is not installed.
     """
-    pandapower = _pandapower()
+    try:
+        import pandapower  # type: ignore[import-untyped]
+    except ImportError:
+        raise GridveilError(
+            "pandapower is not installed; pip install 'gridveil[pandapower]'"
+        ) from None
+    return pandapower
+
+
+def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = None) -> Network:
+    """Return the network of a pandapower net.
+
+    Args:
+        net: A pandapowerNet with costs of active power.
+        name: Name of the network.
+        load_buses: Numbers of the buses with a load, from 1; None takes those with a load.
+
+    Raises:
+        GridveilError: The net has elements or values that a case file cannot hold.
+    """
+    import_pandapower()
     from pandapower.converter.pypower.to_ppc import to_ppc  # type: ignore[import-untyped]
 
     _refuse(net)
@@ -48,7 +105,7 @@ def from_pandapower(net: Any) -> Network:
         ppc = to_ppc(net, init="flat", mode="opf")
     except Exception as error:  # pandapower raises many kinds
         raise GridveilError(f"pandapower could not convert the net: {error}") from error
-    lost = [name for name in _LOST if name in ppc and np.any(ppc[name])]
+    lost = [column for column in _LOST if column in ppc and np.any(ppc[column])]
     if lost:
         raise GridveilError(
             f"the pandapower net has {lost[0]} (such as iron losses of transformers), which case "
@@ -58,40 +115,30 @@ def from_pandapower(net: Any) -> Network:
         raise GridveilError(
             "the pandapower net has costs of reactive power, which are not supported"
         )
-    network = _network(ppc, str(net.name or "pandapower"))
-    _compare(network, _opf_cost(pandapower, net), "pandapower")
-    return network
+    return network_from_tables(_tables(ppc), float(ppc["baseMVA"]), name, load_buses)
 
 
-def to_pandapower(network: Network) -> Any:
-    """Return the network as a pandapower net; warn if its OPF costs differ from ours."""
-    pandapower = _pandapower()
+def net_from_network(network: Network) -> Any:
+    """Return a network as a pandapower net.
+
+    Raises:
+        GridveilError: pandapower cannot hold the network.
+    """
+    import_pandapower()
     from pandapower.converter.pypower.from_ppc import from_ppc  # type: ignore[import-untyped]
 
     case = parse_matpower(saved_text(network), network.case.source, network.case.name)
     ppc: dict[str, Any] = {"version": "2", "baseMVA": case.base_mva}
-    for name in ("bus", "gen", "branch", "gencost"):
-        ppc[name] = case.tables[name].values.copy()
-    for name, columns in (("bus", [0]), ("gen", [0]), ("branch", [0, 1])):
-        ppc[name][:, columns] -= 1
-    taps = ppc["branch"][:, 8]
+    for table in ("bus", "gen", "branch", "gencost"):
+        ppc[table] = case.tables[table].values.copy()
+    for table, columns in _BUS_NUMBERS.items():
+        ppc[table][:, columns] -= 1
+    taps = ppc["branch"][:, _TAP]
     taps[taps == 0] = 1.0
     try:
-        net = from_ppc(ppc, f_hz=50)
+        return from_ppc(ppc, f_hz=50)
     except Exception as error:
         raise GridveilError(f"pandapower could not take the network over: {error}") from error
-    _compare(network, _opf_cost(pandapower, net), "pandapower")
-    return net
-
-
-def _pandapower() -> Any:
-    try:
-        import pandapower  # type: ignore[import-untyped]
-    except ImportError:
-        raise GridveilError(
-            "pandapower is not installed; pip install 'gridveil[pandapower]'"
-        ) from None
-    return pandapower
 
 
 def _refuse(net: Any) -> None:
@@ -120,60 +167,15 @@ def _refuse(net: Any) -> None:
             )
 
 
-def _network(ppc: Any, name: str) -> Network:
-    """Return the network of PYPOWER tables."""
+def _tables(ppc: Any) -> dict[str, FloatArray]:
+    """Return PYPOWER's tables as a case file has them."""
     tables: dict[str, FloatArray] = {
         "bus": np.asarray(ppc["bus"])[:, : len(COLUMNS["bus"])].astype(float),
-        "gen": np.asarray(ppc["gen"])[:, :10].astype(float),
+        "gen": np.asarray(ppc["gen"])[:, :_GEN_COLUMNS].astype(float),
         "branch": np.real(np.asarray(ppc["branch"]))[:, : len(COLUMNS["branch"])].astype(float),
         "gencost": np.asarray(ppc["gencost"])[: len(ppc["gen"])].astype(float),
     }
-    tables["gen"][:, 6] = float(ppc["baseMVA"])  # mBase, of no use here and often NaN there
-    tables["bus"][:, 0] += 1
-    tables["gen"][:, 0] += 1
-    tables["branch"][:, :2] += 1
-    base = float(ppc["baseMVA"])
-    lines = ["function mpc = case", "mpc.version = '2';", f"mpc.baseMVA = {base!r};"]
-    for table, values in tables.items():
-        rows = ["\t" + "\t".join(_cell(value) for value in row) + ";" for row in values]
-        lines += [f"mpc.{table} = [", *rows, "];"]
-    case = parse_matpower("\n".join(lines) + "\n", name, name)
-    problems = check_case(case)
-    if problems:
-        raise CaseError(case.source, problems)
-    return build_network(case)
-
-
-def _cell(value: float) -> str:
-    return repr(float(value)).replace("inf", "Inf").replace("nan", "NaN")
-
-
-def _opf_cost(pandapower: Any, net: Any) -> float | None:
-    """Return the cost pandapower's own OPF finds, None if it finds none."""
-    copy = deepcopy(net)
-    for init in ("flat", "pf"):
-        try:
-            pandapower.runopp(copy, init=init, calculate_voltage_angles=True)
-        except Exception:  # its solver did not converge
-            continue
-        return float(copy.res_cost)
-    return None
-
-
-def _compare(network: Network, theirs: float | None, name: str) -> None:
-    from gridveil.opf.acopf import solve_acopf
-
-    ours = solve_acopf(network)
-    if theirs is None or not ours.status.solved:
-        who = name if theirs is None else "Gridveil"
-        warnings.warn(
-            f"{who} found no OPF solution, so that costs could not be compared",
-            ConversionWarning,
-            stacklevel=3,
-        )
-    elif abs(ours.cost - theirs) > _NOTICEABLE * max(abs(theirs), 1.0):
-        warnings.warn(
-            f"the network costs {ours.cost:,.2f} $/h here and {theirs:,.2f} $/h in {name}",
-            ConversionWarning,
-            stacklevel=3,
-        )
+    tables["gen"][:, _BASE_OF_GENERATOR] = float(ppc["baseMVA"])  # not used here, often NaN there
+    for table, columns in _BUS_NUMBERS.items():
+        tables[table][:, columns] += 1
+    return tables

@@ -10,12 +10,12 @@ import numpy as np
 
 from gridveil.admm.history import History
 from gridveil.arrays import FloatArray
+from gridveil.network.positions import positions
 from gridveil.opf.operating_point import complex_flows
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.charts import Curve, bands, bars, curves, network_graph
 from gridveil.publication.report.html import details, html_page, table
-from gridveil.publication.report.positions import positions
 
 _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator is not drawn."""
@@ -146,7 +146,7 @@ def _network(published: PublishedCase) -> str:
     ]
     chart = network_graph(
         "The network as a graph; buses by the size of their released load, lines by loading",
-        positions(network),
+        positions(network.buses, network.lines),
         np.stack([network.lines.from_bus, network.lines.to_bus], axis=1).astype(float),
         np.nan_to_num(loading),
         np.hypot(p, q),

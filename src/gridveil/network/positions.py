@@ -1,29 +1,30 @@
-"""Where to draw the buses of a network: as far apart as they are along its lines."""
+"""Where to draw buses: as far apart as they are along the lines."""
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
 from gridveil.arrays import FloatArray
-from gridveil.network.network import Network
+from gridveil.network.components import Buses, Lines
 
 _PIVOTS = 60
-_ROUNDS = 60
+"""Buses whose distances to all others give the first placement."""
+_ITERATIONS = 60
 _REFINED_UP_TO = 1500
-"""Buses up to which all pairs of distances are taken into account."""
+"""Buses up to which the distances of all pairs count."""
 
 
-def positions(network: Network) -> FloatArray:
+def positions(buses: Buses, lines: Lines) -> FloatArray:
     """Return x and y of every bus in [0, 1], of shape (buses, 2); the same for the same network."""
-    n, lines = len(network.buses), network.lines
+    n = len(buses)
     graph = coo_array((np.ones(len(lines)), (lines.from_bus, lines.to_bus)), shape=(n, n)).tocsr()
     pivots = np.unique(np.linspace(0, n - 1, min(n, _PIVOTS)).astype(int))
     hops = shortest_path(graph, directed=False, unweighted=True, indices=pivots)
-    far = np.max(hops[np.isfinite(hops)], initial=1.0) + 2
-    place = _from_pivots(np.where(np.isfinite(hops), hops, far))
+    unreached = np.max(hops[np.isfinite(hops)], initial=1.0) + 2
+    place = _from_pivots(np.where(np.isfinite(hops), hops, unreached))
     if 2 < n <= _REFINED_UP_TO:
         wanted = shortest_path(graph, directed=False, unweighted=True)
-        place = _refined(place, np.where(np.isfinite(wanted), wanted, far))
+        place = _refined(place, np.where(np.isfinite(wanted), wanted, unreached))
     low, high = place.min(axis=0), place.max(axis=0)
     scaled: FloatArray = (place - low) / np.maximum(high - low, 1e-9).max()
     return scaled
@@ -46,7 +47,7 @@ def _refined(place: FloatArray, wanted: FloatArray) -> FloatArray:
     np.fill_diagonal(weight, 0.0)
     laplacian = np.diag(weight.sum(axis=1)) - weight
     inverse = np.linalg.pinv(laplacian)
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         gap = place[:, None, :] - place[None, :, :]
         length = np.maximum(np.linalg.norm(gap, axis=2), 1e-9)
         pull = -weight * wanted / length

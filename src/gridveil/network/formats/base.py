@@ -1,0 +1,58 @@
+"""The interface of a case-file format: recognise a file, read it, write it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from gridveil.network.network import Network
+
+
+class CaseFormat(ABC):
+    """A kind of file that holds a network.
+
+    A format is found by the suffix of a file and, where several formats share one, by its content.
+    It is created without arguments.
+    """
+
+    name: ClassVar[str]
+    """What messages call it: "matpower"."""
+    suffixes: ClassVar[tuple[str, ...]]
+    """Suffixes of its files in lower case, the dot included."""
+
+    @abstractmethod
+    def recognises(self, path: Path) -> bool:
+        """Return whether the content of a file looks like this format.
+
+        Called for any existing file, whatever its suffix; must be fast and must not raise.
+        """
+
+    @abstractmethod
+    def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
+        """Read a network.
+
+        Args:
+            path: An existing file.
+            load_buses: Numbers of the buses with a load, as for `gridveil.load_case`. None takes
+                the buses with a load in the file.
+
+        Raises:
+            GridveilError: The file cannot be used. The message names the place and the cause.
+        """
+
+    @abstractmethod
+    def write(self, network: Network, path: Path) -> None:
+        """Write a network, whole or not at all.
+
+        Raises:
+            GridveilError: The file cannot be written, or cannot hold this network.
+        """
+
+
+def first_bytes(path: Path, count: int) -> bytes:
+    """Return the beginning of a file for `recognises`; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(count)
+    except OSError:
+        return b""

@@ -1,0 +1,336 @@
+"""Reads MATPOWER v2 case files, remembering where in the text every number stands.
+
+The reader takes the data format, not the MATLAB language: assignments to fields of the case struct.
+Anything else (code, indexed assignments, expressions) is refused with its line, since skipping it
+could change the network.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from gridveil.network.case_file import COLUMNS, LOAD_COLUMNS, REQUIRED_COLUMNS, CaseFile, Table
+from gridveil.network.problems import CaseError, Problem, ProblemKind
+
+_FUNCTION = re.compile(r"function\s+(?P<struct>\w+)\s*=\s*\w+\s*(\(\s*\))?\s*;?$")
+_ASSIGNMENT = re.compile(r"(?P<struct>[A-Za-z]\w*)\.(?P<name>[\w.]+)\s*=\s*(?P<value>.*)$")
+_SCALAR = re.compile(r"(?P<value>'(?:[^']|'')*'|\"[^\"]*\"|[^;,\s]+)\s*(?:[;,]\s*(?P<rest>.*))?$")
+_STRING = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
+_BARE_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\.?\d[\d.eE+-]*|\d+\.\d+")
+_MATLAB = "MATLAB code is not run: only assignments such as 'mpc.bus = [...]' are read"
+
+
+def read_matpower(path: Path) -> CaseFile:
+    """Read a MATPOWER v2 case file; raise `CaseError` with file, line and field if it is broken."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+        raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, reason)]) from error
+    if not data or data.isspace():
+        reason = "the file is empty" if not data else "the file holds nothing but blanks"
+        raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, reason)])
+    if b"\0" in data:
+        reason = "this is binary data, not a MATPOWER .m text file"
+        raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, reason)])
+    name = path.stem.encode("utf-8", "replace").decode()
+    return parse_matpower(data.decode("utf-8", "surrogateescape"), str(path), name)
+
+
+def parse_matpower(text: str, source: str, name: str) -> CaseFile:
+    """Parse the text of a case file; `source` and `name` are for messages and the result."""
+    return _Parser(text, source).parse(name)
+
+
+@dataclass(frozen=True)
+class _Line:
+    number: int
+    start: int
+    """Offset of its first character."""
+    code: str
+    """The line up to its comment."""
+
+
+class _Parser:
+    """One pass over the lines of a case file."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self._text = text
+        self._source = source
+        self._struct, self._in_function = "mpc", False
+        self._lines = self._code_lines()
+        self._sections: dict[str, int] = {}
+        self._scalars: dict[str, str] = {}
+        self._tables: dict[str, Table] = {}
+        self._problems: list[Problem] = []
+
+    def parse(self, name: str) -> CaseFile:
+        for line in self._lines:
+            rest: _Line | None = line
+            while rest is not None:
+                rest = self._statement(rest)
+        self._check_version()
+        base_mva = self._base_mva()
+        broken = {problem.component for problem in self._problems}
+        for table in REQUIRED_COLUMNS:
+            if table not in self._sections:
+                reason = f"the file has no mpc.{table}"
+                self._problems.append(Problem(ProblemKind.MISSING, reason, table))
+            elif table not in self._tables and table not in broken:
+                reason, at = f"mpc.{table} is not a matrix [...]", self._sections[table]
+                self._problems.append(Problem(ProblemKind.SYNTAX, reason, table, line=at))
+        if self._problems:
+            raise CaseError(self._source, self._problems)
+        return CaseFile(self._source, name, self._text, base_mva, self._tables, self._sections)
+
+    def _code_lines(self) -> Iterator[_Line]:
+        """Yield the lines that hold code, without comments and block comments."""
+        text, start, number, in_block = self._text, 0, 0, False
+        while start < len(text):
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+            number += 1
+            raw = text[start:end]
+            if number == 1:
+                raw = raw.replace("\ufeff", " ")
+            if "%" in raw:
+                stripped = raw.strip()
+                if stripped in ("%{", "%}"):
+                    in_block = stripped == "%{"
+                    raw = ""
+                else:
+                    raw = _without_comment(raw)
+            if raw and not in_block and not raw.isspace():
+                yield _Line(number, start, raw)
+            start = end + 1
+
+    def _statement(self, line: _Line) -> _Line | None:
+        """Read a statement; return what follows it on the same line."""
+        code = line.code.strip()
+        if code.startswith("function"):
+            self._function(code, line)
+            return None
+        if code.rstrip(";, \t") in ("end", "return"):
+            return None
+        match = _ASSIGNMENT.match(code)
+        if not match or match["struct"] != self._struct:
+            self._fail(ProblemKind.SYNTAX, f"cannot read {_excerpt(code)}. {_MATLAB}", line)
+        name, value = match["name"], match["value"]
+        if name in self._sections:
+            reason = f"mpc.{name} is assigned a second time (first in line {self._sections[name]})"
+            self._fail(ProblemKind.DUPLICATE, reason, line)
+        self._sections[name] = line.number
+        if value.startswith("["):
+            offset = line.start + line.code.index("[", line.code.index("=")) + 1
+            self._matrix(name, line, offset)
+        elif value.startswith("{"):
+            self._cells(name, line)
+        else:
+            return self._scalar(name, value, line)
+        return None
+
+    def _function(self, code: str, line: _Line) -> None:
+        match = _FUNCTION.match(code)
+        if not match:
+            reason = (
+                f"cannot read {_excerpt(code)}. Only version 2 cases ('function mpc = NAME') are "
+                "read; MATPOWER's savecase converts older ones"
+            )
+            self._fail(ProblemKind.NOT_A_CASE, reason, line)
+        if self._in_function:
+            self._fail(ProblemKind.SYNTAX, f"a second function. {_MATLAB}", line)
+        self._struct, self._in_function = match["struct"], True
+
+    def _scalar(self, name: str, code: str, line: _Line) -> _Line | None:
+        match = _SCALAR.match(code)
+        if not match:
+            reason = f"cannot read {_excerpt(code)} as the value of mpc.{name}"
+            self._fail(ProblemKind.SYNTAX, reason, line)
+        self._scalars[name] = match["value"].strip("'\"")
+        rest = match["rest"]
+        if not rest:
+            return None
+        return _Line(line.number, line.start + len(line.code.rstrip()) - len(rest), rest)
+
+    def _cells(self, name: str, first: _Line) -> None:
+        """Skip a cell array: names and notes, which survive in the text but are not read."""
+        depth, line = 0, first
+        while True:
+            bare = _STRING.sub("", line.code)
+            depth += bare.count("{") - bare.count("}")
+            if depth <= 0:
+                return
+            line = self._next_line(name, first)
+
+    def _matrix(self, name: str, first: _Line, body_start: int) -> None:
+        rows: list[list[str]] = []
+        lines: list[int] = []
+        spans: list[tuple[int, int]] = []
+        line, start = first, body_start
+        pending: tuple[list[str], int, int] | None = None  # a row continued with "..."
+        while True:
+            code = line.code[start - line.start :]
+            if "=" in code:
+                self._fail_unclosed(name, first, line)
+            code, bracket, tail = code.partition("]")
+            if bracket and tail.strip() not in ("", ";", ","):
+                self._fail(
+                    ProblemKind.SYNTAX, f"cannot read {_excerpt(tail)} after ']'. {_MATLAB}", line
+                )
+            code, dots, _ = code.partition("...")
+            pieces = code.split(";")
+            for index, piece in enumerate(pieces):
+                tokens = piece.replace(",", " ").split()
+                end = start + len(piece)
+                if pending:
+                    tokens = pending[0] + tokens
+                origin = pending[1:] if pending else (start, line.number)
+                pending = None
+                if dots and index == len(pieces) - 1:
+                    pending = (tokens, *origin)
+                elif tokens:
+                    rows.append(tokens)
+                    lines.append(origin[1])
+                    spans.append((origin[0], end))
+                start = end + 1
+            if bracket:
+                break
+            line = self._next_line(name, first)
+            start = line.start
+        if name in COLUMNS:
+            self._add_table(name, first.number, rows, lines, spans)
+
+    def _add_table(
+        self,
+        name: str,
+        line: int,
+        rows: list[list[str]],
+        lines: list[int],
+        spans: list[tuple[int, int]],
+    ) -> None:
+        width = len(rows[0]) if rows else 0
+        needed = REQUIRED_COLUMNS.get(name, 0)
+        if rows and width < needed:
+            reason = f"{width} columns, but a version 2 case has at least {needed}"
+            self._problems.append(Problem(ProblemKind.SHAPE, reason, name, 1, line=lines[0]))
+            return
+        uneven = [
+            Problem(
+                ProblemKind.SHAPE,
+                f"{len(row)} columns, but row 1 has {width}",
+                name,
+                i + 1,
+                line=lines[i],
+            )
+            for i, row in enumerate(rows)
+            if len(row) != width
+        ]
+        if uneven:
+            self._problems += uneven
+            return
+        try:
+            values = np.fromiter(map(_number, chain.from_iterable(rows)), float)
+        except ValueError:
+            self._problems += _bad_numbers(name, rows, lines)
+            return
+        self._tables[name] = Table(
+            name,
+            line,
+            values.reshape(len(rows), width),
+            np.array(lines, dtype=np.int64),
+            np.array(spans, dtype=np.int64).reshape(-1, 2),
+        )
+
+    def _check_version(self) -> None:
+        if not self._sections:
+            self._problems.append(
+                Problem(
+                    ProblemKind.NOT_A_CASE, "no assignment such as 'mpc.bus = [...]' in this file"
+                )
+            )
+        elif "version" not in self._scalars:
+            reason = "the file has no mpc.version = '2'; older cases need MATPOWER's savecase first"
+            self._problems.append(Problem(ProblemKind.MISSING, reason))
+        elif self._scalars["version"] != "2":
+            reason = f"case format version {self._scalars['version']!r}; only '2' is read"
+            line = self._sections["version"]
+            self._problems.append(Problem(ProblemKind.UNSUPPORTED, reason, line=line))
+
+    def _base_mva(self) -> float:
+        line = self._sections.get("baseMVA")
+        text = self._scalars.get("baseMVA")
+        if text is None:
+            self._problems.append(
+                Problem(ProblemKind.MISSING, "no mpc.baseMVA = NUMBER", line=line)
+            )
+            return 0.0
+        try:
+            value = _number(text)
+        except ValueError:
+            self._problems.append(
+                Problem(ProblemKind.NOT_A_NUMBER, f"baseMVA: {text!r} is not a number", line=line)
+            )
+            return 0.0
+        if not 0 < value < np.inf:
+            self._problems.append(
+                Problem(
+                    ProblemKind.OUT_OF_RANGE, f"baseMVA: {text} is not a positive number", line=line
+                )
+            )
+        return value
+
+    def _next_line(self, name: str, first: _Line) -> _Line:
+        line = next(self._lines, None)
+        if line is None:
+            self._fail_unclosed(name, first, None)
+        return line
+
+    def _fail_unclosed(self, name: str, first: _Line, line: _Line | None) -> NoReturn:
+        where = "before this line" if line else "before the end of the file"
+        reason = f"mpc.{name} is not closed {where}; is the file cut off?"
+        self._fail(ProblemKind.SYNTAX, reason, line or first)
+
+    def _fail(self, kind: ProblemKind, reason: str, line: _Line) -> NoReturn:
+        raise CaseError(self._source, [*self._problems, Problem(kind, reason, line=line.number)])
+
+
+def _without_comment(line: str) -> str:
+    if "'" in line or '"' in line:
+        masked = _STRING.sub(lambda m: "·" * len(m[0]), line)
+        cut = masked.find("%")
+        return line if cut < 0 else line[:cut]
+    return line.partition("%")[0]
+
+
+def _number(token: str) -> float:
+    """Return a number as MATLAB reads it; Python's digit separators are not MATLAB's."""
+    if "_" in token:
+        raise ValueError(token)
+    return float(token)
+
+
+def _bad_numbers(name: str, rows: list[list[str]], lines: list[int]) -> Iterator[Problem]:
+    names = COLUMNS[name]
+    for i, row in enumerate(rows):
+        for j, token in enumerate(row):
+            try:
+                _number(token)
+            except ValueError:
+                column = names[j] if j < len(names) else str(j + 1)
+                secret = (name, column) in LOAD_COLUMNS
+                reason = "not a number" if secret else f"{token[:40]!r} is not a number"
+                value = None if secret else token
+                yield Problem(
+                    ProblemKind.NOT_A_NUMBER, reason, name, i + 1, column, value, lines[i]
+                )
+
+
+def _excerpt(code: str) -> str:
+    """Return a quoted beginning of some code, its numbers masked: they may be raw loads."""
+    shown = _BARE_NUMBER.sub("#", code.strip()[:40])
+    return repr(shown.encode("utf-8", "replace").decode())

@@ -1,0 +1,78 @@
+"""Writes MATPOWER case files: a source text with other numbers in it, or tables alone."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from gridveil.arrays import FloatArray
+from gridveil.network.case_file import COLUMNS, CaseFile, Edit
+
+_TOKEN = re.compile(r"(?P<skipped>(?:%|\.\.\.)[^\n]*)|[^\s,%]+")
+_BLANKS = re.compile(r"[ \t]*")
+
+
+def edited_text(case: CaseFile, edits: Sequence[Edit]) -> str:
+    """Return the text of the case with only the edited cells replaced."""
+    replacements: list[tuple[int, int, str]] = []
+    for edit in edits:
+        token = _row_tokens(case, edit.table, edit.row)[_column_index(edit)]
+        replacements.append((token.start(), token.end(), _number_text(edit.value)))
+    pieces: list[str] = []
+    position = 0
+    for start, end, value in sorted(replacements):
+        pieces += (case.text[position:start], value)
+        position = end
+    return "".join([*pieces, case.text[position:]])
+
+
+def respaced_text(case: CaseFile, edits: Sequence[Edit], tables: Sequence[str]) -> str:
+    """Return the text with cells replaced and all rows of some tables written anew, with tabs.
+
+    Blanks that align columns tell how long the numbers were that stood there.
+    """
+    cells: dict[tuple[str, int], dict[int, str]] = {}
+    for edit in edits:
+        cells.setdefault((edit.table, edit.row), {})[_column_index(edit)] = _number_text(edit.value)
+    replacements: list[tuple[int, int, str]] = []
+    for name in tables:
+        for row, (start, end) in enumerate(case.tables[name].row_spans.tolist()):
+            values = [token[0] for token in _row_tokens(case, name, row)]
+            for index, value in cells.get((name, row), {}).items():
+                values[index] = value
+            after = _BLANKS.match(case.text, end)
+            replacements.append((start, after.end() if after else end, "\t".join(values)))
+    pieces: list[str] = []
+    position = 0
+    for start, end, row_text in sorted(replacements):
+        pieces += (case.text[position:start].rstrip(" \t"), "\t", row_text)
+        position = end
+    return "".join([*pieces, case.text[position:]])
+
+
+def text_of_tables(tables: Mapping[str, FloatArray], base_mva: float) -> str:
+    """Return the text of a case that holds these tables and nothing else."""
+    lines = [
+        "function mpc = case",
+        "mpc.version = '2';",
+        f"mpc.baseMVA = {_number_text(base_mva)};",
+    ]
+    for table, values in tables.items():
+        rows = ["\t" + "\t".join(map(_number_text, row)) + ";" for row in values.tolist()]
+        lines += [f"mpc.{table} = [", *rows, "];"]
+    return "\n".join(lines) + "\n"
+
+
+def _row_tokens(case: CaseFile, table: str, row: int) -> list[re.Match[str]]:
+    """Return where each number of a table's row stands in the text."""
+    start, end = (int(offset) for offset in case.tables[table].row_spans[row])
+    return [t for t in _TOKEN.finditer(case.text, start, end) if t["skipped"] is None]
+
+
+def _column_index(edit: Edit) -> int:
+    if isinstance(edit.column, int):
+        return edit.column
+    return COLUMNS[edit.table].index(edit.column)
+
+
+def _number_text(value: float) -> str:
+    """Return the shortest text that reads back as the same number, in MATLAB's spelling."""
+    return repr(float(value)).replace("inf", "Inf").replace("nan", "NaN")

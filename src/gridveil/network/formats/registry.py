@@ -1,0 +1,70 @@
+"""The formats of case files, and which of them a file has.
+
+Another package adds one through an entry point of the group "gridveil.formats".
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gridveil.errors import GridveilError
+from gridveil.network.formats.base import CaseFormat
+from gridveil.network.problems import CaseError, Problem, ProblemKind
+from gridveil.registry import Registry
+
+FORMATS: Registry[CaseFormat] = Registry(
+    "format",
+    "gridveil.formats",
+    CaseFormat,  # type: ignore[type-abstract]  # subclasses of it are what is registered
+    {
+        "matpower": "gridveil.network.formats.matpower:MatpowerFormat",
+        "pandapower": "gridveil.network.formats.pandapower:PandapowerFormat",
+    },
+)
+_DEFAULT = "matpower"
+"""Format of saved files whose suffix no format has."""
+
+
+def format_of(path: Path) -> CaseFormat:
+    """Return the format of an existing file.
+
+    The suffix decides together with the content. A file whose content no format recognises still
+    goes to the format that has its suffix, which then says what is wrong with it.
+
+    Raises:
+        CaseError: No format has this suffix or recognises the content.
+    """
+    for candidate in _with_suffix(path):
+        if candidate.recognises(path):
+            return candidate
+    for candidate in (*_with_suffix(path), *_all()):
+        if path.suffix.lower() in candidate.suffixes or candidate.recognises(path):
+            return candidate
+    known = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in _all())
+    raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, f"not a case file; formats: {known}")])
+
+
+def format_for(path: Path) -> CaseFormat:
+    """Return the format to save a file in: the one with its suffix, otherwise MATPOWER's."""
+    return next(_with_suffix(path), _create(_DEFAULT))
+
+
+def is_case_path(text: str) -> bool:
+    """Return whether a text ends as the name of a case file does."""
+    suffix = Path(text).suffix
+    return bool(suffix) and any(_with_suffix(Path(text)))
+
+
+def _all() -> Iterator[CaseFormat]:
+    return map(_create, FORMATS.names)
+
+
+def _create(name: str) -> CaseFormat:
+    kind = FORMATS.get(name)
+    try:
+        return kind()
+    except TypeError as error:  # an abstract method is missing
+        raise GridveilError(f"format {name!r} does not keep to the interface: {error}") from error
+
+
+def _with_suffix(path: Path) -> Iterator[CaseFormat]:
+    return (each for each in _all() if path.suffix.lower() in each.suffixes)
