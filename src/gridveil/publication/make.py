@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -48,9 +48,13 @@ from gridveil.publication.folder import (
     SIGNATURE,
     write_folder,
 )
+from gridveil.publication.plot import plot_release
 from gridveil.publication.report.page import report_page
 from gridveil.publication.signing import sign
 from gridveil.publication.statements import LOADS_COLUMNS, invariants, keeps_beta
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Notify = Callable[[str], None]
 """Called with the name of each phase that begins."""
@@ -78,6 +82,14 @@ class Release:
         """Return the released loads as a pandas DataFrame, with the columns of loads.csv."""
         rows = _load_rows(self.published)
         return frame_of_rows([dict(zip(LOADS_COLUMNS, row, strict=True)) for row in rows])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw a map of the released network: loads by their size, lines by their loading.
+
+        Args:
+            ax: The Matplotlib axes to draw in; None makes new ones.
+        """
+        return plot_release(self.published, ax)
 
     def __repr__(self) -> str:
         stated = self.certificate
