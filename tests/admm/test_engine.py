@@ -18,6 +18,7 @@ import pytest
 from gridveil import AgentOptions, PolarLaplace, Policy, load_case, simulate_loads, solve_acopf
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import build_layout
+from gridveil.admm.state import MU_FROM, MU_TO
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import cost_bands
 from gridveil.opf.status import Status
@@ -27,7 +28,7 @@ def problem(name, seed=1):
     network = load_case(name)
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), seed)
-    layout = build_layout(network, cost_bands(network, costs, 0.01))
+    layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.01)])
     return layout, np.concatenate([noisy.p, noisy.q])
 
 
@@ -49,10 +50,10 @@ def test_it_stops_where_both_residuals_are_small():
     assert result.status is Status.CONVERGED
     assert result.primal <= 1e-4
     assert result.dual <= 1e-4
-    calm = np.maximum(result.history.primal, result.history.dual) <= 1e-4
-    assert calm[-10:].all()
-    assert not calm[-11]
-    runs = "".join("x" if one else " " for one in calm[:-10])
+    within = np.maximum(result.history.primal, result.history.dual) <= 1e-4
+    assert within[-10:].all()
+    assert not within[-11]
+    runs = "".join("x" if one else " " for one in within[:-10])
     assert "x" * 10 not in runs
 
 
@@ -152,7 +153,7 @@ def test_a_disk_that_fills_up_does_not_cost_the_run(tmp_path):
         shutil.rmtree(folder, ignore_errors=True)
 
     options = AgentOptions(
-        tolerance=1e-3, checkpoint=folder / "run.npz", progress=lose_the_disk, say=said.append
+        tolerance=1e-3, checkpoint=folder / "run.npz", progress=lose_the_disk, notify=said.append
     )
     assert run(options).status is Status.CONVERGED
     assert "goes on without it" in said[-1]
@@ -227,8 +228,8 @@ def test_a_run_stops_when_asked_to():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"policy": "slow"}, "policy: 'slow' is neither"),
-        ({"start": "warm"}, "start: 'warm' is neither"),
+        ({"policy": "slow"}, "policy: 'slow' is none of fast, paper"),
+        ({"start": "warm"}, "start: 'warm' is none of flat, flow, auto"),
         ({"max_iterations": 0}, "max_iterations: 0"),
         ({"tolerance": -1.0}, "tolerance: -1.0"),
         ({"tolerance": np.nan}, "tolerance: nan"),
@@ -292,4 +293,4 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
 def test_the_multipliers_of_thermal_limits_stay_within_reason():
     """They grew to 1e34 once, on a line of little impedance, and froze it where it was."""
     result = run(AgentOptions(max_iterations=1100, tolerance=0.0), problem("case1354_pegase"))
-    assert 0 < result.state.lines[3:].max() < 1e3
+    assert 0 < result.state.line_solution[[MU_FROM, MU_TO]].max() < 1e3

@@ -215,7 +215,7 @@ def release(
                 policy=policy,
                 polish=polish,
                 progress=shown.agents,
-                say=shown.say,
+                notify=shown.say,
                 device=device,
                 start=start,
             )

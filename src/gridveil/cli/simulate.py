@@ -137,7 +137,7 @@ def simulate(
                 progress=lambda now: status.update(
                     f"iteration {now.iteration}: primal {now.primal:.1e}, dual {now.dual:.1e}"
                 ),
-                say=error_console.print,
+                notify=error_console.print,
                 device=device,
                 start=start,
             )

@@ -38,7 +38,7 @@ def solve_admm(
 ) -> Found:
     """Solve P_RBL for noisy loads of shape (loads, 2); Ctrl-C ends it with what was reached."""
     bands = cost_bands(network, costs, beta)
-    layout = build_layout(network, bands)
+    layout = build_layout(network, [band.intervals for band in bands])
     with stop_on_interrupt() as stop:
         run = run_agents(layout, noisy.T.ravel(), options, stop)
     return _found(network, noisy, bands, layout, run, options)
@@ -62,7 +62,7 @@ def solve_admm_many(
     if options.checkpoint is not None:
         raise GridveilError("a checkpoint holds one run; restore the draws one by one to use it")
     bands = cost_bands(network, costs, beta)
-    layout = build_layout(network, bands)
+    layout = build_layout(network, [band.intervals for band in bands])
 
     vectors = [draw.T.ravel() for draw in draws]
     with stop_on_interrupt() as stop:
