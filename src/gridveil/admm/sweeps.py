@@ -5,6 +5,7 @@ order, so that any number of threads gives the same bits.
 """
 
 import math
+from typing import Final
 
 from numba import prange
 
@@ -26,6 +27,8 @@ from gridveil.arrays import FloatArray
 _INTERVALS_FREE_UNTIL = 200
 """The iteration from which a generator stays in the interval of its band where it is: otherwise it
 could alternate between two for ever."""
+BUS_SUMS: Final = 8
+"""The number of sums of a bus agent (sum_bus_copies)."""
 _PARTS = 64
 """Into how many parts the lines are cut for the threads."""
 

@@ -16,8 +16,10 @@ import pytest
 
 from gridveil import AgentOptions, PolarLaplace, Policy, load_case, simulate_loads
 from gridveil.admm.backends.cuda.availability import why_no_gpu
+from gridveil.admm.backends.cuda.workspace import new_workspace
 from gridveil.admm.device import Device
 from gridveil.admm.engine import run_agents
+from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import build_layout
 from gridveil.fidelity.bands import cost_bands
 from gridveil.opf.status import Status
@@ -157,6 +159,15 @@ def test_a_run_goes_on_from_one_to_the_other(on_gpu, tmp_path):
     for end in (found, on_cpu(*FIVE, replace(SHORT, checkpoint=back))):
         assert end.iterations_done == SHORT.max_iterations - half.max_iterations
         assert_same(end, whole)
+
+
+def test_the_arguments_of_a_kernel_fit_into_what_older_drivers_pass():
+    """Numba passes an array as 5 numbers and 2 for each dimension; CUDA before 12.1 takes 4,096 B."""
+    layout, noisy = FIVE
+    state = flat_state(layout, noisy, Policy.FAST)
+    words = sum(5 + 2 * array.ndim for array in (*layout, *new_workspace(layout, 1, 1)))
+    words += sum(5 + 2 * (array.ndim + 1) for array in (*state, noisy))  # one row per draw
+    assert 8 * (words + len(("tolerance", "paper_rule"))) <= 4096
 
 
 @pytest.mark.skipif(NO_GPU is not None, reason=str(NO_GPU))

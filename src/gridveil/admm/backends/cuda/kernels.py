@@ -51,6 +51,7 @@ from gridveil.admm.penalties import (
 )
 from gridveil.admm.state import State
 from gridveil.admm.sweeps import (
+    BUS_SUMS,
     balance_bus,
     bus_power,
     generator_cost,
@@ -152,20 +153,20 @@ def update_agents(layout: Layout, noisy: FloatArray, states: State, workspace: W
 @KERNELS.compile_kernel
 def solve_buses(layout: Layout, states: State, workspace: Workspace) -> None:
     """Solve every bus agent with several threads; its copies follow with the multipliers."""
-    shared = cuda.shared.array((8, BUS_THREADS), "float64")
+    shared = cuda.shared.array((BUS_SUMS, BUS_THREADS), "float64")
     draw, t = cuda.blockIdx.y, cuda.threadIdx.x
     if workspace.finished[draw]:
         return
     bus, lane = (cuda.blockIdx.x * BUS_THREADS + t) // BUS_LANES, t % BUS_LANES
     if bus < len(layout.shunt_g):
         own = sum_bus_copies(layout, _of_draw(states, draw), bus, lane, BUS_LANES)
-        for number in range(8):
+        for number in range(BUS_SUMS):
             shared[number, t] = own[number]
     cuda.syncthreads()
     if lane > 0 or bus >= len(layout.shunt_g):
         return
     for other in range(1, BUS_LANES):
-        for number in range(8):
+        for number in range(BUS_SUMS):
             shared[number, t] += shared[number, t + other]
     sums = (
         shared[0, t],
