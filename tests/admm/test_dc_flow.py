@@ -1,4 +1,4 @@
-"""The power flow that large networks set out from, against pandapower's and against bare limits."""
+"""The power flow that large networks start from, against pandapower's and against bare limits."""
 
 import numpy as np
 import pytest

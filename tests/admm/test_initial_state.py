@@ -1,4 +1,4 @@
-"""What a run begins with."""
+"""The initial state of a run."""
 
 import threading
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def test_copies_of_lines_fit_their_voltages(large, start):
     assert lines[P_TO] + 1j * lines[Q_TO] == pytest.approx(flow_to)
 
 
-def test_a_power_flow_begins_much_nearer_to_balance(large):
+def test_a_power_flow_starts_much_nearer_to_balance(large):
     lacking = {}
     for start in (Start.FLAT, Start.FLOW):
         p, q, point = agreed(large.layout, large.initial_state(start), len(large.network.loads))
@@ -64,13 +64,13 @@ def test_a_power_flow_begins_much_nearer_to_balance(large):
     assert lacking[Start.FLOW] < 0.3 * lacking[Start.FLAT]
 
 
-def test_large_networks_begin_with_a_power_flow_and_small_ones_flat(large):
+def test_large_networks_start_from_a_power_flow_and_small_ones_flat(large):
     for of, like in ((large, Start.FLOW), (problem("case5_pjm"), Start.FLAT)):
         pairs = zip(of.initial_state(Start.AUTO), of.initial_state(like), strict=True)
         assert all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_many_draws_begin_as_each_would_alone(large):
+def test_many_draws_start_as_each_would_alone(large):
     draws = [large.network.loads.values.T.ravel(), large.noisy]
     _, second = initial_states(large.layout, draws, Policy.FAST, Start.FLOW)
     alone = large.initial_state(Start.FLOW)

@@ -27,11 +27,11 @@ def window(state, iteration, residual):
     return float(state.penalty_floor[0])
 
 
-def test_before_iteration_3500_nothing_happens(state):
+def test_before_iteration_3500_the_floor_stays_lowest(state):
     assert window(state, 3490, DISAGREED) == LOWEST_FLOOR
 
 
-def test_a_network_that_agrees_never_notices(state):
+def test_a_network_that_agrees_is_not_affected(state):
     assert window(state, 4000, AGREED) == LOWEST_FLOOR
 
 

@@ -1,4 +1,4 @@
-"""What a user is told where a GPU is not there, or fails."""
+"""The advice to a user where there is no GPU, or it fails."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def gridveil(*arguments):
         ("CUDA_ERROR_ECC_UNCORRECTABLE", "in a new process"),
     ],
 )
-def test_a_failure_of_the_gpu_says_what_to_do_and_offers_the_cpu(name, advice):
+def test_a_failure_of_the_gpu_comes_with_advice_and_offers_the_cpu(name, advice):
     text = advice_on(RuntimeError(f"[999] Call to something results in {name}"))
     assert advice in text
     assert "--device cpu" in text
@@ -52,11 +52,11 @@ def test_a_failure_of_the_gpu_says_what_to_do_and_offers_the_cpu(name, advice):
         (None, "the compiler for GPUs was not found"),
     ],
 )
-def test_why_a_driver_does_not_start_is_told(monkeypatch, problem, advice):
+def test_the_reason_why_a_driver_does_not_start_is_given(monkeypatch, problem, advice):
     monkeypatch.setattr("numba.cuda.cuda_error", lambda: problem)
-    told = why_no_gpu()
-    assert advice in told
-    assert "--device cpu" in told
+    reason = why_no_gpu()
+    assert advice in reason
+    assert "--device cpu" in reason
 
 
 def test_a_gpu_that_cannot_run_a_kernel_is_refused():
@@ -91,7 +91,7 @@ def test_a_gpu_that_is_not_there_is_refused_and_auto_does_without():
     assert chosen_device(Device.AUTO, 10**6) is Device.CPU
 
 
-def test_without_the_extra_its_name_is_told():
+def test_without_the_extra_its_name_is_given():
     code = (
         "import sys; sys.modules['numba_cuda'] = None\n"
         "from gridveil.admm.backends.cuda.availability import why_no_gpu; print(why_no_gpu())"

@@ -50,7 +50,7 @@ def draws_of(network, seeds):
     ]
 )
 def on_gpu(request, tmp_path):
-    """Return what runs jobs where this machine can."""
+    """Return a function that runs jobs in the simulator or on the GPU."""
 
     def in_the_simulator(*jobs):
         (tmp_path / "jobs").write_bytes(pickle.dumps(jobs))
@@ -84,8 +84,8 @@ FIVE, THREE, ODD, LONE = (
 )  # fmt: skip
 SHORT = AgentOptions(max_iterations=12, tolerance=0.0, device="cuda", notify=str)
 DRAWS = draws_of(load_case("case3_lmbd"), (1, 2))
-LOUD = replace(SHORT, tolerance=1.3, max_iterations=40)
-"""So coarse a tolerance that draws end, each in its own time."""
+COARSE = replace(SHORT, tolerance=1.3, max_iterations=40)
+"""So coarse a tolerance that draws converge, each after another number of iterations."""
 
 
 def assert_same(found, expected, rel=1e-9):
@@ -118,11 +118,11 @@ def test_many_draws_at_once_are_those_one_by_one(on_gpu):
     assert all(np.array_equal(a, b) for a, b in zip(alone.state, batch[1].state, strict=True))
 
 
-def test_every_draw_stops_in_its_own_time(on_gpu):
+def test_every_draw_stops_at_its_own_iteration(on_gpu):
     layout, _ = THREE
-    (runs,) = on_gpu(Job(layout, DRAWS, LOUD))
+    (runs,) = on_gpu(Job(layout, DRAWS, COARSE))
     for draw, found in zip(DRAWS, runs, strict=True):
-        assert_same(found, on_cpu(layout, draw, LOUD))
+        assert_same(found, on_cpu(layout, draw, COARSE))
         assert found.status is Status.CONVERGED
     assert len({found.iterations for found in runs}) > 1
 
@@ -140,7 +140,7 @@ def test_draws_that_do_not_fit_at_once_follow(on_gpu):
     assert [one.iterations for one in cut] == [options.max_iterations, 0]
 
 
-def test_numbers_that_are_none_end_a_run(on_gpu):
+def test_a_residual_that_is_not_finite_ends_a_run(on_gpu):
     layout, noisy = THREE
     ((found,),) = on_gpu(Job(layout, [np.full_like(noisy, np.nan)], SHORT))
     assert found.status is Status.FAILED
@@ -162,7 +162,7 @@ def test_a_run_goes_on_from_one_to_the_other(on_gpu, tmp_path):
 
 
 def test_the_arguments_of_a_kernel_fit_into_what_older_drivers_pass():
-    """Numba passes an array as 5 numbers and 2 for each dimension; CUDA before 12.1 takes 4,096 B."""
+    """An array is 5 numbers, and 2 per dimension; CUDA before 12.1 takes 4,096 bytes."""
     layout, noisy = FIVE
     state = flat_state(layout, noisy, Policy.FAST)
     words = sum(5 + 2 * array.ndim for array in (*layout, *new_workspace(layout, 1, 1)))
