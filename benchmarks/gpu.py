@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+from gridveil.admm.backends.cuda.workspace import bytes_for_all, bytes_per_draw
 from gridveil.admm.device import Device
 from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.history import History
@@ -146,8 +147,6 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
 
 def megabytes(layout: Layout, draws: int) -> float:
     """Return the size of all arrays on the GPU."""
-    from gridveil.admm.backends.cuda.backend import bytes_for_all, bytes_per_draw
-
     return (bytes_for_all(layout) + draws * bytes_per_draw(layout)) / 1e6
 
 

@@ -1,19 +1,17 @@
 """The CUDA backend: many draws of one network side by side on a GPU."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numba import cuda
-from numpy.typing import NDArray
 
 from gridveil.admm.backends.cuda import kernels
 from gridveil.admm.backends.cuda.graph import Graph
-from gridveil.admm.backends.cuda.workspace import ROWS, new_workspace
+from gridveil.admm.backends.cuda.workspace import MOST_BLOCKS, ROWS, new_workspace
 from gridveil.admm.device import Device
 from gridveil.admm.history import History
-from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import GROUPS_PER_LINE, Layout
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.penalties import WINDOW
@@ -22,8 +20,6 @@ from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 
 _AGENT_THREADS = 64
-_MOST_BLOCKS = 512
-"""The largest number of blocks per draw whose sums are summed up."""
 
 
 class CudaBackend:
@@ -45,7 +41,7 @@ class CudaBackend:
         stacked = State(*(np.stack(arrays) for arrays in zip(*states, strict=True)))
         self._states = _on_device(stacked)
         items = layout.first_line + GROUPS_PER_LINE * len(layout.rate)
-        self._blocks = min(_blocks(items, kernels.THREADS), _MOST_BLOCKS)
+        self._blocks = min(_blocks(items, kernels.THREADS), MOST_BLOCKS)
         workspace = new_workspace(layout, len(draws), self._blocks)
         workspace.rho[:] = np.exp(np.log(stacked.rho).mean(axis=1))
         self._workspace = _on_device(workspace)
@@ -164,23 +160,6 @@ class CudaBackend:
         """Return a kernel with one thread per item, by default with the blocks that sum up."""
         blocks = _blocks(items, threads) if items else self._blocks
         return kernel[(blocks, self._draws), threads, self.stream]
-
-
-def bytes_for_all(layout: Layout) -> int:
-    """Return the memory that the draws of a network share on the GPU."""
-    return _bytes(layout) + layout.owners().nbytes
-
-
-def bytes_per_draw(layout: Layout) -> int:
-    """Return the memory that each draw takes besides that."""
-    noisy = np.zeros(2 * layout.loads)
-    state = flat_state(layout, noisy, Policy.FAST)
-    workspace = new_workspace(layout, 1, _MOST_BLOCKS)
-    return noisy.nbytes + _bytes(state) + _bytes(workspace) - workspace.owner.nbytes
-
-
-def _bytes(arrays: Iterable[NDArray[Any]]) -> int:
-    return sum(array.nbytes for array in arrays)
 
 
 def _blocks(items: int, threads: int) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridveil.admm.backends.cuda.availability import advice_on
+from gridveil.admm.backends.cuda.workspace import bytes_for_all, bytes_per_draw
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.state import State
@@ -26,7 +27,6 @@ def batch_size(layout: Layout, draws: int) -> int:
     """Return how many of so many draws fit onto the GPU at once; at least one."""
     from numba import cuda
 
-    from gridveil.admm.backends.cuda.backend import bytes_for_all, bytes_per_draw
     from gridveil.admm.backends.cuda.graph import cuda_is_simulated
 
     if cuda_is_simulated():

@@ -1,11 +1,15 @@
 """Working memory of the kernels besides layout and state: partial sums, bus solutions, history."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gridveil.admm.initial_state import flat_state
 from gridveil.admm.iteration import COLUMNS
-from gridveil.admm.layout import Layout
+from gridveil.admm.layout import FIRST_LINE_GROUP, Layout
+from gridveil.admm.policy import Policy
 from gridveil.arrays import FloatArray, IntArray
 
 SUMS = 11
@@ -22,6 +26,8 @@ MU_P, MU_Q, W, ANGLE = range(BUS_VARIABLES)
 """The solution of a bus agent: the multipliers of its balances, and its voltage."""
 ROWS = 1000
 """The largest number of iterations before the host reads the history."""
+MOST_BLOCKS = 512
+"""The largest number of blocks per draw whose sums are summed up."""
 
 
 class Workspace(NamedTuple):
@@ -48,7 +54,7 @@ class Workspace(NamedTuple):
     may_fall: IntArray
     """(draws): 1 if penalties may fall."""
     factor: FloatArray
-    """(draws, 2): the penalty factors of loads and of generators."""
+    """(draws, FIRST_LINE_GROUP): the penalty factors of loads and of generators."""
     rho: FloatArray
     """(draws): the typical penalty, for the history."""
 
@@ -70,6 +76,23 @@ def new_workspace(layout: Layout, draws: int, blocks: int) -> Workspace:
         penalties_change=flags(),
         stagnates=flags(),
         may_fall=flags(),
-        factor=np.ones((draws, 2)),
+        factor=np.ones((draws, FIRST_LINE_GROUP)),
         rho=np.zeros(draws),
     )
+
+
+def bytes_for_all(layout: Layout) -> int:
+    """Return the memory that the draws of a network share on the GPU."""
+    return _bytes(layout) + layout.owners().nbytes
+
+
+def bytes_per_draw(layout: Layout) -> int:
+    """Return the memory that each draw takes besides that."""
+    noisy = np.zeros(2 * layout.loads)
+    state = flat_state(layout, noisy, Policy.FAST)
+    workspace = new_workspace(layout, 1, MOST_BLOCKS)
+    return noisy.nbytes + _bytes(state) + _bytes(workspace) - workspace.owner.nbytes
+
+
+def _bytes(arrays: Iterable[NDArray[Any]]) -> int:
+    return sum(array.nbytes for array in arrays)
