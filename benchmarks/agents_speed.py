@@ -33,7 +33,7 @@ from gridveil import (
 )
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import Layout, build_layout
-from gridveil.admm.state import State
+from gridveil.admm.state import V_FROM, V_TO, State
 from gridveil.arrays import FloatArray
 from gridveil.cli.solve import NOT_SOLVED
 from gridveil.fidelity.bands import cost_bands
@@ -60,7 +60,7 @@ def ipopt_seconds(network: Network, layout: Layout, state: State) -> float:
     physics = np.stack([lines.r, lines.x, lines.b, lines.tap, lines.shift, rate])
     target = layout.lines(state.z - state.dual / state.rho)
     parameters = np.concatenate([physics, target, layout.lines(state.rho)])
-    last = np.concatenate([state.lines[:2], target[6:]])
+    last = np.concatenate([state.line_solution[[V_FROM, V_TO]], target[6:]])
     started = time.perf_counter()
     for _ in range(BASELINE_ROUNDS):
         for line in range(len(lines)):
@@ -101,7 +101,7 @@ def main(nesta: Path) -> int:
         network = load_case(nesta / f"{name}.m")
         costs = solve_acopf(network).generator_costs
         noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
-        layout = build_layout(network, cost_bands(network, costs, 0.1))
+        layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.1)])
         run(layout, noisy, 1)
         state, first = run(layout, noisy, 200)
         _, seconds = run(layout, noisy, ITERATIONS)

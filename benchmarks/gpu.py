@@ -18,10 +18,11 @@ import numpy as np
 
 from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+from gridveil.admm.backends.cuda.workspace import bytes_for_all, bytes_per_draw
 from gridveil.admm.device import Device
 from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.history import History
-from gridveil.admm.initial_state import start_states
+from gridveil.admm.initial_state import initial_states
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.result import AgentRun
 from gridveil.admm.start import Start
@@ -49,7 +50,7 @@ def problem(name: str, folder: Path) -> tuple[Network, Layout, FloatArray]:
     network = load_case(name)
     costs = np.load(folder / f"{name}.npz")["costs"]
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), SEED)
-    layout = build_layout(network, cost_bands(network, costs, BETA))
+    layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, BETA)])
     return network, layout, np.concatenate([noisy.p, noisy.q])
 
 
@@ -126,28 +127,26 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
     """
     from numba import cuda
 
-    from gridveil.admm.backends.cuda.backend import GpuMachine
+    from gridveil.admm.backends.cuda.backend import CudaBackend
 
     options = AgentOptions(tolerance=0.0, device=Device.CUDA, start=Start.FLAT)
-    states = start_states(layout, [noisy], options.policy, options.start)
-    machine = GpuMachine(layout, [noisy], states, options)
-    machine.advance(500)
+    states = initial_states(layout, [noisy], options.policy, options.start)
+    backend = CudaBackend(layout, [noisy], states, options)
+    backend.advance(500)
     start, end = cuda.event(), cuda.event()
-    start.record(machine.stream)
-    machine.put(500)
-    end.record(machine.stream)
+    start.record(backend.stream)
+    backend.put(500)
+    end.record(backend.stream)
     end.synchronize()
     started = time.perf_counter()
-    machine.advance(500)
+    backend.advance(500)
     whole = time.perf_counter() - started
-    machine.close()
+    backend.close()
     return 1e-3 * float(cuda.event_elapsed_time(start, end)) / whole
 
 
 def megabytes(layout: Layout, draws: int) -> float:
     """Return the size of all arrays on the GPU."""
-    from gridveil.admm.backends.cuda.backend import bytes_for_all, bytes_per_draw
-
     return (bytes_for_all(layout) + draws * bytes_per_draw(layout)) / 1e6
 
 

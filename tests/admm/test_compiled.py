@@ -1,4 +1,4 @@
-"""The cache of compiled code: never old, never shared while it is written."""
+"""The cache of compiled code: never stale, never shared while it is written."""
 
 import os
 import shutil

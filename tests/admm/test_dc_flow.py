@@ -1,4 +1,4 @@
-"""The power flow that large networks set out from, against pandapower's and against bare limits."""
+"""The power flow that large networks start from, against pandapower's and against bare limits."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from gridveil.admm.dc_flow import dc_flows
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import build_layout
 from gridveil.admm.policy import Policy
-from gridveil.fidelity.bands import Band, limit_bands
+from gridveil.fidelity.bands import limit_bands
 from tests.admm.test_sweeps import AWKWARD
 from tests.cases import TINY, bus, gen, line
 
@@ -19,7 +19,7 @@ LOSSLESS = TINY.with_(
 
 def solved(network, loads=None):
     values = network.loads.values if loads is None else loads
-    layout = build_layout(network, limit_bands(network.generators))
+    layout = build_layout(network, [band.intervals for band in limit_bands(network.generators)])
     return dc_flows(layout, [flat_state(layout, values.T.ravel(), Policy.FAST).x])[0]
 
 
@@ -58,7 +58,7 @@ def test_loads_beyond_all_limits_leave_generators_at_theirs():
 
 def test_generators_without_limits_stay_where_they_were():
     network = TINY.network()
-    layout = build_layout(network, (Band(((-np.inf, np.inf),)), Band(((0.0, 1.0),))))
+    layout = build_layout(network, [[(-np.inf, np.inf)], [(0.0, 1.0)]])
     flat = flat_state(layout, network.loads.values.T.ravel(), Policy.FAST)
     ((outputs, angles),) = dc_flows(layout, [flat.x])
     assert outputs[0] == 0.0

@@ -18,6 +18,7 @@ import pytest
 from gridveil import AgentOptions, PolarLaplace, Policy, load_case, simulate_loads, solve_acopf
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import build_layout
+from gridveil.admm.state import MU_FROM, MU_TO
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import cost_bands
 from gridveil.opf.status import Status
@@ -27,7 +28,7 @@ def problem(name, seed=1):
     network = load_case(name)
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), seed)
-    layout = build_layout(network, cost_bands(network, costs, 0.01))
+    layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.01)])
     return layout, np.concatenate([noisy.p, noisy.q])
 
 
@@ -49,10 +50,10 @@ def test_it_stops_where_both_residuals_are_small():
     assert result.status is Status.CONVERGED
     assert result.primal <= 1e-4
     assert result.dual <= 1e-4
-    calm = np.maximum(result.history.primal, result.history.dual) <= 1e-4
-    assert calm[-10:].all()
-    assert not calm[-11]
-    runs = "".join("x" if one else " " for one in calm[:-10])
+    within = np.maximum(result.history.primal, result.history.dual) <= 1e-4
+    assert within[-10:].all()
+    assert not within[-11]
+    runs = "".join("x" if one else " " for one in within[:-10])
     assert "x" * 10 not in runs
 
 
@@ -136,35 +137,43 @@ def test_a_finished_run_started_again_is_finished(tmp_path):
     assert looser.iterations_done == 0
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_before_the_run(tmp_path):
-    told = []
-    options = AgentOptions(checkpoint=tmp_path / "none" / "run.npz", progress=told.append)
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_run(tmp_path):
+    seen = []
+    options = AgentOptions(checkpoint=tmp_path / "none" / "run.npz", progress=seen.append)
     with pytest.raises(GridveilError, match="cannot write"):
         run(options)
-    assert told == []
+    assert seen == []
 
 
 def test_a_disk_that_fills_up_does_not_cost_the_run(tmp_path):
-    said, folder = [], tmp_path / "full"
+    messages, folder = [], tmp_path / "full"
     folder.mkdir()
 
     def lose_the_disk(now):
         shutil.rmtree(folder, ignore_errors=True)
 
     options = AgentOptions(
-        tolerance=1e-3, checkpoint=folder / "run.npz", progress=lose_the_disk, say=said.append
+        tolerance=1e-3,
+        checkpoint=folder / "run.npz",
+        progress=lose_the_disk,
+        notify=messages.append,
     )
     assert run(options).status is Status.CONVERGED
-    assert "goes on without it" in said[-1]
+    assert "goes on without it" in messages[-1]
 
 
-def test_numbers_that_are_none_end_a_run():
+def test_a_residual_that_is_not_finite_ends_a_run():
     layout, noisy = SMALL
     broken = noisy.copy()
     broken[3] = np.nan
     result = run(AgentOptions(), (layout, broken))
     assert result.status is Status.FAILED
     assert result.iterations < 5
+
+
+def test_polish_is_undecided_unless_it_is_chosen():
+    assert AgentOptions().polish is None
+    assert AgentOptions(polish=False).polish is False
 
 
 def test_options_can_be_sent_to_other_processes():
@@ -207,13 +216,13 @@ def test_a_time_limit_ends_a_run():
     assert result.iterations > 100
 
 
-def test_a_run_tells_how_it_is_getting_on():
-    told = []
-    result = run(AgentOptions(max_iterations=2000, tolerance=0.0, progress=told.append))
-    assert told[-1].iteration == 2000
-    assert told[-1].primal == result.primal
-    assert [now.iteration for now in told] == sorted({now.iteration for now in told})
-    assert len(told) > 2
+def test_a_run_reports_its_progress():
+    seen = []
+    result = run(AgentOptions(max_iterations=2000, tolerance=0.0, progress=seen.append))
+    assert seen[-1].iteration == 2000
+    assert seen[-1].primal == result.primal
+    assert [now.iteration for now in seen] == sorted({now.iteration for now in seen})
+    assert len(seen) > 2
 
 
 def test_a_run_stops_when_asked_to():
@@ -227,8 +236,8 @@ def test_a_run_stops_when_asked_to():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"policy": "slow"}, "policy: 'slow' is neither"),
-        ({"start": "warm"}, "start: 'warm' is neither"),
+        ({"policy": "slow"}, "policy: 'slow' is none of fast, paper"),
+        ({"start": "warm"}, "start: 'warm' is none of flat, flow, auto"),
         ({"max_iterations": 0}, "max_iterations: 0"),
         ({"tolerance": -1.0}, "tolerance: -1.0"),
         ({"tolerance": np.nan}, "tolerance: nan"),
@@ -265,14 +274,14 @@ def start_study(path, seconds):
     return process
 
 
-def test_ctrl_c_returns_what_was_reached(tmp_path):
+def test_ctrl_c_returns_the_result_so_far(tmp_path):
     path = tmp_path / "run.npz"
     process = start_study(path, 0.5)
     process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=60)[0].decode().splitlines()
+    output = process.communicate(timeout=60)[0].decode().splitlines()
     assert process.returncode == 0
-    assert told[-1].startswith("ended STOPPED")
-    iterations = int(told[-1].split()[-1])
+    assert output[-1].startswith("ended STOPPED")
+    iterations = int(output[-1].split()[-1])
     resumed = run(AgentOptions(max_iterations=iterations + 1, tolerance=0.0, checkpoint=path))
     assert resumed.iterations == iterations + 1
 
@@ -292,4 +301,4 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
 def test_the_multipliers_of_thermal_limits_stay_within_reason():
     """They grew to 1e34 once, on a line of little impedance, and froze it where it was."""
     result = run(AgentOptions(max_iterations=1100, tolerance=0.0), problem("case1354_pegase"))
-    assert 0 < result.state.lines[3:].max() < 1e3
+    assert 0 < result.state.line_solution[[MU_FROM, MU_TO]].max() < 1e3

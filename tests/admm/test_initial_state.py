@@ -1,4 +1,4 @@
-"""What a run begins with."""
+"""The initial state of a run."""
 
 import threading
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pytest
 
 from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
 from gridveil.admm.engine import run_agents
-from gridveil.admm.initial_state import start_states
+from gridveil.admm.initial_state import initial_states
 from gridveil.admm.layout import ANGLES, VOLTAGES, Layout, build_layout
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
@@ -26,15 +26,15 @@ class Problem:
     layout: Layout
     noisy: FloatArray
 
-    def begun(self, start):
-        return start_states(self.layout, [self.noisy], Policy.FAST, start)[0]
+    def initial_state(self, start):
+        return initial_states(self.layout, [self.noisy], Policy.FAST, start)[0]
 
 
 def problem(name):
     network = load_case(name)
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
-    layout = build_layout(network, cost_bands(network, costs, 0.1))
+    layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.1)])
     return Problem(network, layout, np.concatenate([noisy.p, noisy.q]))
 
 
@@ -45,7 +45,7 @@ def large():
 
 @pytest.mark.parametrize("start", [Start.FLAT, Start.FLOW])
 def test_copies_of_lines_fit_their_voltages(large, start):
-    network, lines = large.network, large.layout.lines(large.begun(start).x)
+    network, lines = large.network, large.layout.lines(large.initial_state(start).x)
     ends = (network.lines.from_bus, network.lines.to_bus)
     v, theta = np.ones(len(network.buses)), np.zeros(len(network.buses))
     for bus, w, angle in zip(ends, lines[VOLTAGES, :], lines[ANGLES, :], strict=True):
@@ -56,24 +56,24 @@ def test_copies_of_lines_fit_their_voltages(large, start):
     assert lines[P_TO] + 1j * lines[Q_TO] == pytest.approx(flow_to)
 
 
-def test_a_power_flow_begins_much_nearer_to_balance(large):
+def test_a_power_flow_starts_much_nearer_to_balance(large):
     lacking = {}
     for start in (Start.FLAT, Start.FLOW):
-        p, q, point = agreed(large.layout, large.begun(start), len(large.network.loads))
+        p, q, point = agreed(large.layout, large.initial_state(start), len(large.network.loads))
         lacking[start] = violations(large.network.with_loads(p, q), point).active_balance
     assert lacking[Start.FLOW] < 0.3 * lacking[Start.FLAT]
 
 
-def test_large_networks_begin_with_a_power_flow_and_small_ones_flat(large):
+def test_large_networks_start_from_a_power_flow_and_small_ones_flat(large):
     for of, like in ((large, Start.FLOW), (problem("case5_pjm"), Start.FLAT)):
-        pairs = zip(of.begun(Start.AUTO), of.begun(like), strict=True)
+        pairs = zip(of.initial_state(Start.AUTO), of.initial_state(like), strict=True)
         assert all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_many_draws_begin_as_each_would_alone(large):
+def test_many_draws_start_as_each_would_alone(large):
     draws = [large.network.loads.values.T.ravel(), large.noisy]
-    _, second = start_states(large.layout, draws, Policy.FAST, Start.FLOW)
-    alone = large.begun(Start.FLOW)
+    _, second = initial_states(large.layout, draws, Policy.FAST, Start.FLOW)
+    alone = large.initial_state(Start.FLOW)
     assert all(np.array_equal(a, b) for a, b in zip(second, alone, strict=True))
 
 

@@ -1,17 +1,17 @@
-"""The rounds on whole networks: a working network is a fixed point, whatever it contains."""
+"""The sweeps on whole networks: a working network is a fixed point, whatever it contains."""
 
 import numpy as np
 import pytest
 
 from gridveil import load_case, solve_acopf
-from gridveil.admm.initial_state import start_states
+from gridveil.admm.initial_state import initial_states
 from gridveil.admm.iteration import COLUMNS, advance
 from gridveil.admm.layout import ANGLES, VOLTAGES, build_layout
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
-from gridveil.admm.sweeps import bus_round
+from gridveil.admm.state import DELTA, V_FROM, V_TO
+from gridveil.admm.sweeps import update_buses
 from gridveil.fidelity.agents import consensus
-from gridveil.fidelity.bands import Band
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
 from gridveil.opf.operating_point import complex_flows
 from tests.cases import TINY, bus, gen, line, polynomial
@@ -32,14 +32,14 @@ AWKWARD = TINY.with_(
 
 def limits(network):
     gens = network.generators
-    return [Band(((float(a), float(b)),)) for a, b in zip(gens.p_min, gens.p_max, strict=True)]
+    return [((float(a), float(b)),) for a, b in zip(gens.p_min, gens.p_max, strict=True)]
 
 
 def at_point(network, point):
     """Return the layout and a state in which every copy is what a working network has."""
     layout = build_layout(network, limits(network))
     noisy = np.concatenate([network.loads.p, network.loads.q])
-    (state,) = start_states(layout, [noisy], Policy.FAST, Start.FLAT)
+    (state,) = initial_states(layout, [noisy], Policy.FAST, Start.FLAT)
     start, end = network.lines.from_bus, network.lines.to_bus
     flow_from, flow_to = complex_flows(network, point)
     state.x[: len(noisy)] = noisy
@@ -50,7 +50,11 @@ def at_point(network, point):
     )  # fmt: skip
     copies[VOLTAGES, :] = point.v[start] ** 2, point.v[end] ** 2
     copies[ANGLES, :] = point.theta[start], point.theta[end]
-    state.lines[:3] = point.v[start], point.v[end], point.theta[start] - point.theta[end]
+    state.line_solution[[V_FROM, V_TO, DELTA]] = (
+        point.v[start],
+        point.v[end],
+        point.theta[start] - point.theta[end],
+    )
     return layout, noisy, state
 
 
@@ -67,7 +71,7 @@ def test_a_working_network_is_a_fixed_point(network):
     point = solve_acopf(network).point
     layout, noisy, state = at_point(network, point)
     wanted = state.x.copy()
-    bus_round(layout, state)
+    update_buses(layout, state)
     assert state.z == pytest.approx(wanted, abs=1e-6)
     v, theta = consensus(layout, state)
     assert v == pytest.approx(point.v, abs=1e-6)
@@ -83,11 +87,11 @@ def test_a_bus_agents_answer_balances_every_bus():
     layout = build_layout(network, limits(network))
     random = np.random.default_rng(4)
     noisy = random.normal(size=2 * len(network.loads))
-    (state,) = start_states(layout, [noisy], Policy.FAST, Start.FLAT)
+    (state,) = initial_states(layout, [noisy], Policy.FAST, Start.FLAT)
     state.x[:] = random.normal(size=layout.size)
     state.dual[:] = random.normal(size=layout.size)
     state.rho[:] = np.exp(random.normal(size=layout.size))
-    bus_round(layout, state)
+    update_buses(layout, state)
     for i in range(len(network.buses)):
         ports = slice(layout.port_start[i], layout.port_start[i + 1])
         ends = slice(layout.end_start[i], layout.end_start[i + 1])

@@ -1,1 +1,1 @@
-"""The fidelity phase among agents: loads, generators, lines and buses solve P_RBL by ADMM."""
+"""P_RBL solved by ADMM among agents: each load, generator, line and bus is one."""

@@ -1,47 +1,49 @@
 """The four agents, each a small problem solved on its own: the paper's Models 2 to 5.
 
-An agent holds copies x of what it shares with its buses. Each copy has a target t = z − λ/ρ, from
-the bus's copy z, the multiplier λ and the penalty ρ; the agent stays as close to its targets (in
-the metric of ρ) as its own constraints allow. Voltages are shared as w = v² and the angle θ.
+An agent holds copies x of the quantities that it shares with its buses. Each copy has a target
+t = z − λ/ρ, from the bus's copy z, the multiplier λ and the penalty ρ; the agent stays as close to
+its targets (in the metric of ρ) as its own constraints allow. Voltages are shared as w = v² and the
+angle θ.
 
 The functions take and return numbers and tuples of numbers only. So they compile for a CPU and for
-a GPU alike, and whoever owns some of the agents can call them for those alone.
+a GPU alike, and the owner of some of the agents can call them for those alone.
 """
 
 import math
 
 from gridveil.admm.compiled import compiled, compiled_inner
 
+Two = tuple[float, float]
 Three = tuple[float, float, float]
 Four = tuple[float, float, float, float]
 Five = tuple[float, float, float, float, float]
 Six = tuple[float, float, float, float, float, float]
 Eight = tuple[float, float, float, float, float, float, float, float]
-"""What a line shares: p and q at its from and its to end, w at both, θ at both."""
+"""The copies of a line: p and q at its from and its to end, w at both, θ at both."""
 Expansion = tuple[float, float, float, float, float, float, float, float, float, float]
 """A value, its gradient, and the upper half of its Hessian row by row, in (v_f, v_t, δ)."""
 
 _LAST_STEP = 1e-8
-"""A Newton step this small is the last: what it leaves is of the order of its square."""
+"""A Newton step of at most this size is the last: the error left is of the order of its square."""
 _ROUNDING = 2e-16
 _MOST_STEPS = 100
 _MOST_CHANGES = 40
-"""Of what is at a limit, within a step."""
-_ENOUGH = 1e-4
-"""The part of what a step promises that it must keep."""
-_LEAST_SHARE, _DAMPING = 0.01, 1e-3
+"""The largest number of changes of the active set within a step."""
+_SUFFICIENT_DECREASE = 1e-4
+"""The share of the predicted decrease of the merit function that a step must achieve."""
+_SMALLEST_SHARE, _DAMPING = 0.01, 1e-3
 """A step that fails even when cut to this share is damped by this, relative to the curvature."""
-_LEAST_DAMPING = 1e-9
-"""First tried where a model has no minimum, relative to the curvature."""
+_FIRST_DAMPING = 1e-9
+"""First damping of a model without a minimum, relative to the curvature."""
 _RATE_TOLERANCE = 1e-11
 """How far |S|²/rate² may be above 1."""
 _RATE_PENALTY = 20.0
-"""Usual weight of a broken limit, relative to that of the flows."""
-_LEAST_WEIGHT, _MOST_WEIGHT = 0.02, 1e4
-"""How much less it may be while steps fail, and more once they are shorter than _NEAR."""
+"""Usual penalty of a violated limit, relative to that of the flows."""
+_LOWEST_PENALTY, _HIGHEST_PENALTY = 0.02, 1e4
+"""How far it may fall while steps fail, and rise once they are shorter than _NEAR, relatively."""
 _NEAR = 1e-4
 _CLEAR_OF_RATE = -1e-3
-"""|S|²/rate² − 1 below which a limit without multiplier plays no part in the last step."""
+"""|S|²/rate² − 1 below which a limit without multiplier is ignored in the last step."""
 
 
 @compiled
@@ -54,8 +56,8 @@ def load_agent(noisy: float, target: float, rho: float) -> float:
 def generator_agent(target: float, low: float, high: float, best: float) -> float:
     """Model 3: return the nearer to the target of `best` and the interval [low, high].
 
-    Going through the intervals of a generator's band, from `best` = ∞ on, finds the output nearest
-    to its target that costs what it should. A reactive output has one interval, its limits.
+    Called for every interval of a generator's band in turn, from `best` = ∞ on, it finds the output
+    nearest to the target within the band. A reactive output has one interval, its limits.
     """
     nearest = min(max(target, low), high)
     return nearest if abs(nearest - target) < abs(best - target) else best
@@ -63,48 +65,47 @@ def generator_agent(target: float, low: float, high: float, best: float) -> floa
 
 @compiled
 def bus_agent(
-    p_left: float,
-    q_left: float,
-    p_room: float,
-    q_room: float,
+    p_surplus: float,
+    q_surplus: float,
+    p_inverse_rho: float,
+    q_inverse_rho: float,
     shunt_g: float,
     shunt_b: float,
-    w_room: float,
+    w_inverse_rho: float,
 ) -> tuple[float, float]:
     """Model 5: return the multipliers μ of a bus's P and Q balance, in closed form.
 
-    `p_left` and `q_left` are what is left over (in less out, shunts included) with every copy at
-    its target, the rooms are Σ1/ρ for powers and 1/Σρ for w. Each power then moves from its target
-    by ±μ/ρ, + if it feeds in, and w by (−g μ_p + b μ_q) w_room.
+    The surpluses (in less out, shunts included) are those with every copy at its target. The
+    inverse penalties are Σ1/ρ for powers and 1/Σρ for w. Each power then moves from its target by
+    ±μ/ρ, + if it feeds in, and w by (−g μ_p + b μ_q)/Σρ.
     """
-    pp = p_room + shunt_g * shunt_g * w_room
-    qq = q_room + shunt_b * shunt_b * w_room
-    pq = -shunt_g * shunt_b * w_room
+    pp = p_inverse_rho + shunt_g * shunt_g * w_inverse_rho
+    qq = q_inverse_rho + shunt_b * shunt_b * w_inverse_rho
+    pq = -shunt_g * shunt_b * w_inverse_rho
     determinant = pp * qq - pq * pq
     if determinant <= 0.0:
         return 0.0, 0.0
-    return (pq * q_left - qq * p_left) / determinant, (pq * p_left - pp * q_left) / determinant
+    return (pq * q_surplus - qq * p_surplus) / determinant, (
+        pq * p_surplus - pp * q_surplus
+    ) / determinant
 
 
 @compiled
 def lone_bus_voltage(
-    p_left: float,
-    q_left: float,
-    p_room: float,
-    q_room: float,
+    p_surplus: float,
+    q_surplus: float,
+    p_inverse_rho: float,
+    q_inverse_rho: float,
     shunt_g: float,
     shunt_b: float,
     w_min: float,
     w_max: float,
 ) -> float:
-    """Return the w of a bus without lines, where only its shunts are to be fed.
-
-    `p_left` and `q_left` are what the copies leave over without the shunts.
-    """
+    """Return the w of a bus without lines: its shunts take the surplus of its other copies."""
     curvature = w = 0.0
-    if p_room > 0.0:
-        curvature = shunt_g * shunt_g / p_room + shunt_b * shunt_b / q_room
-        w = shunt_g * p_left / p_room - shunt_b * q_left / q_room
+    if p_inverse_rho > 0.0:
+        curvature = shunt_g * shunt_g / p_inverse_rho + shunt_b * shunt_b / q_inverse_rho
+        w = shunt_g * p_surplus / p_inverse_rho - shunt_b * q_surplus / q_inverse_rho
     return min(max(w / curvature if curvature > 0.0 else 1.0, w_min), w_max)
 
 
@@ -123,84 +124,71 @@ def line_agent(
 
     The flows depend on (v_f, v_t, δ) alone, and given δ each angle moves from its target in inverse
     proportion to its penalty. So this is a problem of three variables in a box with two thermal
-    limits, solved by Newton steps from the last solution. A step keeps the box, and the limits to
-    first order; an augmented Lagrangian tells whether it is any good.
+    limits |S|²/rate² ≤ 1, solved by Newton steps from a warm start. A step keeps the box, and the
+    limits to first order; an augmented Lagrangian is the merit function.
 
-    `square`, `cosine`, `sine` are the line's flow coefficients (see network/flows.py), `box` limits
-    v_f, v_t and δ, `start` is the last (v_f, v_t, δ, μ_f, μ_t), with the multipliers μ of
-    |S|²/rate² ≤ 1 at both ends. The result is such a tuple again.
+    Args:
+        square: The line's flow coefficients a (see network/flows.py).
+        cosine: Its flow coefficients α.
+        sine: Its flow coefficients β.
+        rate: Its thermal limit, infinite if there is none.
+        box: Lower and upper limits of v_f, v_t and δ.
+        target: The targets of its copies.
+        rho: Their penalties.
+        start: The last solution (v_f, v_t, δ, μ_f, μ_t), with the multipliers μ of the thermal
+            limits at both ends. The result is the next one.
     """
-    v_f = min(max(start[0], box[0]), box[1])
-    v_t = min(max(start[1], box[2]), box[3])
-    delta = min(max(start[2], box[4]), box[5])
-    mu_f, mu_t = start[3], start[4]
+    point, mu = _into_box((start[0], start[1], start[2]), box), (start[3], start[4])
     admittance = cosine[0] * cosine[0] + sine[0] * sine[0]
     penalty = usual = _rate_penalty(admittance, rate, rho)
     noise = _ROUNDING * math.sqrt((rho[0] + rho[1] + rho[2] + rho[3]) * admittance)
-    model, limit_f, limit_t = _line_model(
-        square, cosine, sine, rate, target, rho, v_f, v_t, delta, mu_f, mu_t
-    )
-    share, damping, is_lost = 1.0, 0.0, False
+    model, limit_f, limit_t = _line_model(square, cosine, sine, rate, target, rho, point, mu)
+    share, damping, in_noise = 1.0, 0.0, False
     for _ in range(_MOST_STEPS):
-        a, b, d = _newton_step(
-            model,
-            limit_f,
-            limit_t,
-            mu_f,
-            mu_t,
-            penalty,
-            (
-                box[0] - v_f,
-                box[1] - v_f,
-                box[2] - v_t,
-                box[3] - v_t,
-                box[4] - delta,
-                box[5] - delta,
-            ),
-            damping,
-        )
-        merit = model[0] + _price(limit_f, mu_f, penalty) + _price(limit_t, mu_t, penalty)
-        along_f = limit_f[1] * a + limit_f[2] * b + limit_f[3] * d
-        along_t = limit_t[1] * a + limit_t[2] * b + limit_t[3] * d
-        promised = share * (
-            model[1] * a
-            + model[2] * b
-            + model[3] * d
-            + _pushed(limit_f[0], mu_f, penalty) * along_f
-            + _pushed(limit_t[0], mu_t, penalty) * along_t
+        step = _newton_step(model, limit_f, limit_t, mu, penalty, _room(point, box), damping)
+        along_f, along_t = _along(limit_f, step), _along(limit_t, step)
+        merit = _merit(model, limit_f, limit_t, mu, penalty)
+        predicted = share * (
+            _along(model, step)
+            + _next_multiplier(limit_f[0], mu[0], penalty) * along_f
+            + _next_multiplier(limit_t[0], mu[1], penalty) * along_t
         )
         rounding = noise * math.sqrt(model[0]) + _ROUNDING * abs(merit)
-        size = max(abs(a), abs(b), abs(d))
-        was_lost, is_lost = is_lost, abs(promised) <= rounding  # in what the objective cannot show
-        last = size <= _LAST_STEP or (was_lost and is_lost)
-        a = min(max(v_f + share * a, box[0]), box[1])
-        b = min(max(v_t + share * b, box[2]), box[3])
-        d = min(max(delta + share * d, box[4]), box[5])
-        clear = max(limit_f[0], limit_t[0]) < _CLEAR_OF_RATE
-        if last and mu_f == 0.0 and mu_t == 0.0 and clear:
-            v_f, v_t, delta = a, b, d
-            break
-        after, after_f, after_t = _line_model(
-            square, cosine, sine, rate, target, rho, a, b, d, mu_f, mu_t
+        size = max(abs(step[0]), abs(step[1]), abs(step[2]))
+        was_in_noise, in_noise = in_noise, abs(predicted) <= rounding
+        last = size <= _LAST_STEP or (was_in_noise and in_noise)
+        trial = _into_box(
+            (
+                point[0] + share * step[0],
+                point[1] + share * step[1],
+                point[2] + share * step[2],
+            ),
+            box,
         )
-        reached = after[0] + _price(after_f, mu_f, penalty) + _price(after_t, mu_t, penalty)
-        if last or is_lost or reached <= merit + _ENOUGH * promised + rounding:
-            mu_f += share * (_pushed(limit_f[0] + along_f, mu_f, penalty) - mu_f)
-            mu_t += share * (_pushed(limit_t[0] + along_t, mu_t, penalty) - mu_t)
-            v_f, v_t, delta, model, limit_f, limit_t = a, b, d, after, after_f, after_t
-            if last and _is_kept(limit_f[0], mu_f) and _is_kept(limit_t[0], mu_t):
+        clear = max(limit_f[0], limit_t[0]) < _CLEAR_OF_RATE
+        if last and mu[0] == 0.0 and mu[1] == 0.0 and clear:
+            point = trial
+            break
+        after, after_f, after_t = _line_model(square, cosine, sine, rate, target, rho, trial, mu)
+        reached = _merit(after, after_f, after_t, mu, penalty)
+        if last or in_noise or reached <= merit + _SUFFICIENT_DECREASE * predicted + rounding:
+            mu = (
+                mu[0] + share * (_next_multiplier(limit_f[0] + along_f, mu[0], penalty) - mu[0]),
+                mu[1] + share * (_next_multiplier(limit_t[0] + along_t, mu[1], penalty) - mu[1]),
+            )
+            point, model, limit_f, limit_t = trial, after, after_f, after_t
+            if last and _is_kept(limit_f[0], mu[0]) and _is_kept(limit_t[0], mu[1]):
                 break
-            if share == 1.0 and penalty < (_MOST_WEIGHT if size <= _NEAR else 1.0) * usual:
+            if share == 1.0 and penalty < (_HIGHEST_PENALTY if size <= _NEAR else 1.0) * usual:
                 penalty *= 4.0
             share, damping = 1.0, 0.0
-        elif share == 1.0 and penalty > _LEAST_WEIGHT * usual:
+        elif share == 1.0 and penalty > _LOWEST_PENALTY * usual:
             penalty *= 0.1
-        elif share > _LEAST_SHARE:
+        elif share > _SMALLEST_SHARE:
             share *= 0.25
         else:
-            scale = abs(model[4]) + abs(model[7]) + abs(model[9])
-            share, damping = 1.0, max(64.0 * damping, _DAMPING * scale)
-    return v_f, v_t, delta, mu_f, mu_t
+            share, damping = 1.0, max(64.0 * damping, _DAMPING * _curvature(model))
+    return point[0], point[1], point[2], mu[0], mu[1]
 
 
 @compiled
@@ -210,7 +198,7 @@ def line_copies(
     """Return the eight copies that belong to a line agent's solution."""
     v_f, v_t, delta = solution[0], solution[1], solution[2]
     c, s, vv = math.cos(delta), math.sin(delta), v_f * v_t
-    turn = (delta - (target[6] - target[7])) / (rho[6] + rho[7])
+    scaled_gap = (delta - (target[6] - target[7])) / (rho[6] + rho[7])
     return (
         square[0] * v_f * v_f + vv * (cosine[0] * c + sine[0] * s),
         square[1] * v_f * v_f + vv * (cosine[1] * c + sine[1] * s),
@@ -218,16 +206,51 @@ def line_copies(
         square[3] * v_t * v_t + vv * (cosine[3] * c + sine[3] * s),
         v_f * v_f,
         v_t * v_t,
-        target[6] + rho[7] * turn,
-        target[7] - rho[6] * turn,
+        target[6] + rho[7] * scaled_gap,
+        target[7] - rho[6] * scaled_gap,
     )
 
 
 @compiled_inner
-def _rate_penalty(admittance: float, rate: float, rho: Eight) -> float:
-    """Return the weight of a broken limit: many times what holds the flows to their targets.
+def _into_box(point: Three, box: Six) -> Three:
+    """Return the point of the box that is nearest, variable by variable."""
+    return (
+        min(max(point[0], box[0]), box[1]),
+        min(max(point[1], box[2]), box[3]),
+        min(max(point[2], box[4]), box[5]),
+    )
 
-    Voltages hold them too, by |y|² p.u. of flow squared to one of voltage squared.
+
+@compiled_inner
+def _room(point: Three, box: Six) -> Six:
+    """Return the limits of a step from a point within the box."""
+    return (
+        box[0] - point[0],
+        box[1] - point[0],
+        box[2] - point[1],
+        box[3] - point[1],
+        box[4] - point[2],
+        box[5] - point[2],
+    )
+
+
+@compiled_inner
+def _along(expansion: tuple[float, ...], step: Three) -> float:
+    """Return the change along a step, to first order."""
+    return expansion[1] * step[0] + expansion[2] * step[1] + expansion[3] * step[2]
+
+
+@compiled_inner
+def _curvature(model: Expansion) -> float:
+    """Return the size of a model's curvature."""
+    return abs(model[4]) + abs(model[7]) + abs(model[9])
+
+
+@compiled_inner
+def _rate_penalty(admittance: float, rate: float, rho: Eight) -> float:
+    """Return the penalty of a violated limit: many times the penalties of the flows.
+
+    Those of the voltages count too, with a flow of |y| p.u. to one p.u. of voltage.
     """
     if not rate < math.inf:
         return 1.0
@@ -244,16 +267,14 @@ def _line_model(
     rate: float,
     target: Eight,
     rho: Eight,
-    v_f: float,
-    v_t: float,
-    delta: float,
-    mu_f: float,
-    mu_t: float,
+    point: Three,
+    mu: Two,
 ) -> tuple[Expansion, Four, Four]:
-    """Return a line's objective with derivatives, and |S|²/rate² − 1 at both ends with slopes.
+    """Return a line's objective with derivatives, and |S|²/rate² − 1 at both ends with gradients.
 
-    The multipliers μ of these limits bend the objective: its Hessian is that of the Lagrangian.
+    The Hessian is that of the Lagrangian, with the multipliers μ of these limits.
     """
+    v_f, v_t, delta = point
     c, s = math.cos(delta), math.sin(delta)
     p_f = _flow(square[0], 0.0, cosine[0], sine[0], v_f, v_t, c, s)
     q_f = _flow(square[1], 0.0, cosine[1], sine[1], v_f, v_t, c, s)
@@ -266,8 +287,8 @@ def _line_model(
     total = _add(total, q_t, *_square(rho[3], q_t[0] - target[3]))
     if not rate < math.inf:
         return total, (-1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0)
-    total, limit_f = _limit(total, p_f, q_f, rate, mu_f)
-    total, limit_t = _limit(total, p_t, q_t, rate, mu_t)
+    total, limit_f = _limit(total, p_f, q_f, rate, mu[0])
+    total, limit_t = _limit(total, p_t, q_t, rate, mu[1])
     return total, limit_f, limit_t
 
 
@@ -275,13 +296,13 @@ def _line_model(
 def _voltages(target: Eight, rho: Eight, v_f: float, v_t: float, delta: float) -> Expansion:
     """Return the part of a line's objective that depends on voltages alone."""
     w_f, w_t = v_f * v_f - target[4], v_t * v_t - target[5]
-    turn = delta - (target[6] - target[7])
+    angle_gap = delta - (target[6] - target[7])
     stiffness = rho[6] * rho[7] / (rho[6] + rho[7])
     return (
-        0.5 * (rho[4] * w_f * w_f + rho[5] * w_t * w_t + stiffness * turn * turn),
+        0.5 * (rho[4] * w_f * w_f + rho[5] * w_t * w_t + stiffness * angle_gap * angle_gap),
         2.0 * rho[4] * w_f * v_f,
         2.0 * rho[5] * w_t * v_t,
-        stiffness * turn,
+        stiffness * angle_gap,
         rho[4] * (2.0 * w_f + 4.0 * v_f * v_f),
         0.0,
         0.0,
@@ -349,7 +370,7 @@ def _add(
 def _limit(
     total: Expansion, p: Expansion, q: Expansion, rate: float, multiplier: float
 ) -> tuple[Expansion, Four]:
-    """Return the objective bent by a limit, and |S|²/rate² − 1 with its slopes."""
+    """Return the objective with a limit's Hessian added, and |S|²/rate² − 1 with its gradient."""
     share = 1.0 / (rate * rate)
     a, b = 2.0 * share * p[0], 2.0 * share * q[0]
     limit = (
@@ -360,41 +381,65 @@ def _limit(
     )
     if multiplier == 0.0:
         return total, limit
-    bend = 2.0 * share * multiplier
-    total = _bent(total, p, bend, multiplier * a)
-    return _bent(total, q, bend, multiplier * b), limit
+    curvature = 2.0 * share * multiplier
+    total = _add_hessian(total, p, curvature, multiplier * a)
+    return _add_hessian(total, q, curvature, multiplier * b), limit
 
 
 @compiled_inner
-def _bent(total: Expansion, inner: Expansion, curvature: float, slope: float) -> Expansion:
-    """Add the second derivatives of a function of one inner quantity."""
+def _add_hessian(total: Expansion, inner: Expansion, curvature: float, slope: float) -> Expansion:
+    """Add the second derivatives alone of a function of one inner quantity."""
     value, g0, g1, g2 = total[0], total[1], total[2], total[3]
     total = _add(total, inner, 0.0, slope, curvature)
     return value, g0, g1, g2, total[4], total[5], total[6], total[7], total[8], total[9]
 
 
 @compiled_inner
-def _pushed(excess: float, multiplier: float, penalty: float) -> float:
-    """Return the new multiplier of a limit, which is also its force."""
+def _next_multiplier(excess: float, multiplier: float, penalty: float) -> float:
+    """Return the next multiplier of a limit, by the method of multipliers."""
     return max(multiplier + penalty * excess, 0.0)
 
 
 @compiled_inner
 def _is_kept(excess: float, multiplier: float) -> bool:
-    """Whether a limit is kept, and has a multiplier only where it is met."""
+    """Whether a limit is kept, and has a multiplier only where it is active."""
     return abs(excess) <= _RATE_TOLERANCE or (excess < 0.0 and multiplier == 0.0)
 
 
 @compiled_inner
-def _price(limit: Four, multiplier: float, penalty: float) -> float:
-    """Return what a limit adds to the augmented Lagrangian."""
-    force = _pushed(limit[0], multiplier, penalty)
-    return (force * force - multiplier * multiplier) / (2.0 * penalty)
+def _merit(model: Expansion, limit_f: Four, limit_t: Four, mu: Two, penalty: float) -> float:
+    """Return the augmented Lagrangian."""
+    return model[0] + _limit_term(limit_f, mu[0], penalty) + _limit_term(limit_t, mu[1], penalty)
 
 
 @compiled_inner
-def _pressed(model: Expansion, limit: Four, multiplier: float, penalty: float) -> Expansion:
-    """Add a limit in force to a model."""
+def _limit_term(limit: Four, multiplier: float, penalty: float) -> float:
+    """Return the term of a limit in the augmented Lagrangian."""
+    following = _next_multiplier(limit[0], multiplier, penalty)
+    return (following * following - multiplier * multiplier) / (2.0 * penalty)
+
+
+@compiled_inner
+def _with_active_limits(
+    model: Expansion,
+    limit_f: Four,
+    limit_t: Four,
+    mu: Two,
+    penalty: float,
+    active_f: bool,
+    active_t: bool,
+) -> Expansion:
+    """Return a model with the terms of its active limits added."""
+    if active_f:
+        model = _with_limit(model, limit_f, mu[0], penalty)
+    if active_t:
+        model = _with_limit(model, limit_t, mu[1], penalty)
+    return model
+
+
+@compiled_inner
+def _with_limit(model: Expansion, limit: Four, multiplier: float, penalty: float) -> Expansion:
+    """Return a model with the term of an active limit added."""
     force = multiplier + penalty * limit[0]
     _, a, b, d = limit
     return (
@@ -416,32 +461,26 @@ def _newton_step(
     model: Expansion,
     limit_f: Four,
     limit_t: Four,
-    mu_f: float,
-    mu_t: float,
+    mu: Two,
     penalty: float,
     room: Six,
-    least: float,
+    damping: float,
 ) -> Three:
-    """Return the step to the minimum of the model within the limits, and the room in the box.
+    """Return the step to the minimum of the model within its limits, by an active-set method.
 
-    The variable that would leave the box first goes to its limit, and the others make the best of
-    it; it comes back where it would rather. A thermal limit is in force where the step would break
-    it. Where the model has no minimum it is made steeper, by `least` at least.
+    The variable that would leave the box first is fixed at its limit, and the others are minimised
+    again; it is released where its gradient points into the box. A thermal limit is active where
+    the step would violate it. A model without a minimum is damped further, from `damping` on.
     """
-    on_f, on_t = mu_f + penalty * limit_f[0] > 0.0, mu_t + penalty * limit_t[0] > 0.0
-    whole = model
-    if on_f:
-        whole = _pressed(whole, limit_f, mu_f, penalty)
-    if on_t:
-        whole = _pressed(whole, limit_t, mu_t, penalty)
+    active_f, active_t = mu[0] + penalty * limit_f[0] > 0.0, mu[1] + penalty * limit_t[0] > 0.0
+    whole = _with_active_limits(model, limit_f, limit_t, mu, penalty, active_f, active_t)
     fix_a = fix_b = fix_d = False
     to_a = to_b = to_d = a = b = d = 0.0
-    damping = least
+    least = damping
     for _ in range(_MOST_CHANGES):
-        definite, a, b, d = _solve(whole, (fix_a, fix_b, fix_d), (to_a, to_b, to_d), damping)
-        if not definite:
-            scale = abs(model[4]) + abs(model[7]) + abs(model[9])
-            damping = max(8.0 * damping, _LEAST_DAMPING * scale)
+        convex, a, b, d = _minimum(whole, (fix_a, fix_b, fix_d), (to_a, to_b, to_d), damping)
+        if not convex:
+            damping = max(8.0 * damping, _FIRST_DAMPING * _curvature(model))
             continue
         share_a = _share(a, room[0], room[1])
         share_b = _share(b, room[2], room[3])
@@ -455,58 +494,53 @@ def _newton_step(
             else:
                 fix_d, to_d = True, min(max(d, room[4]), room[5])
             continue
-        if fix_a and _is_kept_wrongly(
+        if fix_a and _points_inwards(
             whole[1] + whole[4] * a + whole[5] * b + whole[6] * d, to_a, room[0], room[1]
         ):
             fix_a, to_a = False, 0.0
             continue
-        if fix_b and _is_kept_wrongly(
+        if fix_b and _points_inwards(
             whole[2] + whole[5] * a + whole[7] * b + whole[8] * d, to_b, room[2], room[3]
         ):
             fix_b, to_b = False, 0.0
             continue
-        if fix_d and _is_kept_wrongly(
+        if fix_d and _points_inwards(
             whole[3] + whole[6] * a + whole[8] * b + whole[9] * d, to_d, room[4], room[5]
         ):
             fix_d, to_d = False, 0.0
             continue
-        along_f = limit_f[1] * a + limit_f[2] * b + limit_f[3] * d
-        along_t = limit_t[1] * a + limit_t[2] * b + limit_t[3] * d
-        breaks_f = mu_f + penalty * (limit_f[0] + along_f) > 0.0
-        breaks_t = mu_t + penalty * (limit_t[0] + along_t) > 0.0
-        if breaks_f == on_f and breaks_t == on_t:
-            if damping > least:  # what is left to move may be convex without it
-                plain, f, t, e = _solve(whole, (fix_a, fix_b, fix_d), (to_a, to_b, to_d), least)
+        violates_f = mu[0] + penalty * (limit_f[0] + _along(limit_f, (a, b, d))) > 0.0
+        violates_t = mu[1] + penalty * (limit_t[0] + _along(limit_t, (a, b, d))) > 0.0
+        if violates_f == active_f and violates_t == active_t:
+            if damping > least:  # the model in the free variables may be convex without it
+                plain, f, t, e = _minimum(whole, (fix_a, fix_b, fix_d), (to_a, to_b, to_d), least)
                 inside = room[0] <= f <= room[1] and room[2] <= t <= room[3]
                 if plain and inside and room[4] <= e <= room[5]:
                     a, b, d = f, t, e
             break
-        on_f, on_t, whole = breaks_f, breaks_t, model
-        if on_f:
-            whole = _pressed(whole, limit_f, mu_f, penalty)
-        if on_t:
-            whole = _pressed(whole, limit_t, mu_t, penalty)
+        active_f, active_t = violates_f, violates_t
+        whole = _with_active_limits(model, limit_f, limit_t, mu, penalty, active_f, active_t)
         fix_a = fix_b = fix_d = False
         to_a = to_b = to_d = 0.0
     return a, b, d
 
 
 @compiled_inner
-def _share(step: float, below: float, above: float) -> float:
-    """Return how much of a step there is room for, 1 at most."""
-    if step < below:
-        return below / step
-    return above / step if step > above else 1.0
+def _share(step: float, low: float, high: float) -> float:
+    """Return the share of a step that stays within limits, 1 at most."""
+    if step < low:
+        return low / step
+    return high / step if step > high else 1.0
 
 
 @compiled_inner
-def _is_kept_wrongly(slope: float, to: float, below: float, above: float) -> bool:
-    """Whether a variable that was put to a limit would rather leave it, into the box."""
-    return below < above and (slope > 0.0 if to >= above else slope < 0.0)
+def _points_inwards(slope: float, to: float, low: float, high: float) -> bool:
+    """Whether the objective falls from a variable's limit into the box."""
+    return low < high and (slope > 0.0 if to >= high else slope < 0.0)
 
 
 @compiled_inner
-def _solve(
+def _minimum(
     model: Expansion, fixed: tuple[bool, bool, bool], to: Three, damping: float
 ) -> tuple[bool, float, float, float]:
     """Return whether the model is convex, and its minimum with some variables fixed."""

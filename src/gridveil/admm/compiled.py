@@ -1,11 +1,11 @@
-"""Numba compilation of the agents and their rounds, cached where no stale code can be found.
+"""Numba compilation of the agents, with a cache that is never stale and never written twice.
 
-Numba looks only at the file of a function to see whether its cache is old, not at the functions it
-calls. So the folder of our cache is named after the contents of this whole package.
+To decide whether its cache is stale, Numba looks only at the file of a function, not at the
+functions it calls. So the folder of our cache is named after the contents of this whole package.
 
 Nor does Numba expect two processes to write to one cache: each takes the next free number for its
-code, and one then runs the code of the other, as something else. So a process either reads a cache
-that is complete and is never written again, or has one of its own.
+code, and one then runs the code of the other in place of its own. So a process either reads a cache
+that is complete and never written again, or has one of its own.
 """
 
 import atexit
@@ -28,10 +28,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def cache_folder(name: str) -> Path | None:
-    """Return where compiled code is kept, apart for every copy of us and CPU; None if nowhere.
+    """Return the folder of compiled code of this installation and CPU; None if there is none.
 
-    Numba trusts code only for the same path and time of the source, so these are part of the name.
-    A folder that Numba could not write to would make it fall back to one beside the source.
+    Numba accepts code only for the same path and time of the source, so these are part of the name.
+    If it could not write to the folder, Numba would use one beside the source.
     """
     versions = f"{numba.__version__} {_cuda_version()} {sys.version} {get_host_cpu_name()}"
     digest = hashlib.sha256(versions.encode())
@@ -48,10 +48,10 @@ def cache_folder(name: str) -> Path | None:
 
 
 class CodeCache:
-    """The compiled code of one way to run the agents: complete and only read, or our own."""
+    """The compiled code of one way to run the agents: complete and read-only, or private."""
 
     def __init__(self, name: str) -> None:
-        """Find the cache of this name, or begin one in a folder of this process's own."""
+        """Open the cache of this name, or begin one in a private folder of this process."""
         self._shared = cache_folder(name)
         self._is_read = self._shared is not None and (self._shared / "complete").exists()
         self._folder = self._shared if self._is_read else _private_folder()
@@ -59,16 +59,16 @@ class CodeCache:
 
     @property
     def is_ready(self) -> bool:
-        """Whether everything was compiled before, so that it starts at once."""
+        """Whether everything has been compiled, so that nobody has to wait."""
         return self._compiled_here or self._is_read
 
     def complete(self) -> None:
-        """Remember that everything was compiled, and give it to later processes, whole."""
+        """Mark the code as complete, and publish it to later processes in one step."""
         if self.is_ready:
             return
         self._compiled_here = True
         if self._shared is None or self._folder is None or not any(self._folder.rglob("*.nbi")):
-            return  # nowhere to keep it, or nothing to keep: Numba was told not to compile
+            return  # no folder to share, or no code: NUMBA_DISABLE_JIT is set
         with suppress(OSError):
             parent, name = self._shared.parent, self._shared.name
             copy = Path(tempfile.mkdtemp(dir=parent, prefix=f".{name}-"))
@@ -82,7 +82,7 @@ class CodeCache:
     def compile(self, function: F, **options: bool) -> F:
         """Compile a function at its first call, or take it from the cache."""
         jit: Any = partial(numba.njit, nogil=True, error_model="numpy", **options)
-        result: F = self._kept(numba.config, lambda cache: jit(cache=cache)(function))
+        result: F = self._cached(numba.config, lambda cache: jit(cache=cache)(function))
         return result
 
     def compile_kernel(self, function: F) -> F:
@@ -90,19 +90,19 @@ class CodeCache:
         from numba import cuda
         from numba.cuda.core import config
 
-        kernel: F = self._kept(config, lambda cache: cuda.jit(cache=cache)(function))
+        kernel: F = self._cached(config, lambda cache: cuda.jit(cache=cache)(function))
         return kernel
 
-    def _kept(self, config: Any, compiled: Callable[[bool], Any]) -> Any:
-        """Let Numba keep what it compiles in our folder."""
+    def _cached(self, config: Any, compiled: Callable[[bool], Any]) -> Any:
+        """Let Numba cache what it compiles in our folder."""
         before, config.CACHE_DIR = config.CACHE_DIR, str(self._folder or "")
         try:
             result = compiled(self._folder is not None)
         finally:
             config.CACHE_DIR = before
-        cache = getattr(result, "_cache", None)  # none where Numba does not compile
+        cache = getattr(result, "_cache", None)  # None with NUMBA_DISABLE_JIT
         if self._is_read and cache is not None:
-            cache.save_overload = _keep_nothing
+            cache.save_overload = _save_nothing
         return result
 
 
@@ -114,7 +114,7 @@ def _cuda_version() -> str:
 
 
 def _private_folder() -> Path | None:
-    """Make a folder of this process's own, removed at its end."""
+    """Make a private folder of this process, removed at its end."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="gridveil-compiled-"))
     except OSError:
@@ -123,14 +123,14 @@ def _private_folder() -> Path | None:
     return folder
 
 
-def _keep_nothing(signature: object, code: object) -> None:
-    """Take the place of Numba's way to add code to a cache, for one that is only read."""
+def _save_nothing(signature: object, code: object) -> None:
+    """Replace Numba's function that adds code to a cache, for one that is read-only."""
 
 
 ENGINE = CodeCache("engine")
-"""Whole runs in one process."""
-STEPS = CodeCache("steps")
-"""Single steps, for parties that run apart."""
+"""Whole iterations in one process (iteration.py)."""
+DISTRIBUTED = CodeCache("distributed")
+"""Single sweeps, for the parties of a federation (distributed.py)."""
 
 
 def compiled(function: F) -> F:
@@ -139,7 +139,7 @@ def compiled(function: F) -> F:
 
 
 def compiled_inner(function: F) -> F:
-    """Compile a function that only compiled code calls: without a way in from Python, faster."""
+    """Compile a function that only compiled code calls: without an entry from Python, faster."""
     return ENGINE.compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
@@ -148,6 +148,6 @@ def compiled_threaded(function: F) -> F:
     return ENGINE.compile(function, parallel=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-def compiled_step(function: F) -> F:
-    """Compile a step of a party that runs apart."""
-    return STEPS.compile(function)
+def compiled_distributed(function: F) -> F:
+    """Compile a function of a federation's members at its first call, or take it from the cache."""
+    return DISTRIBUTED.compile(function)

@@ -1,15 +1,16 @@
-"""Where the agents run: on the cores of this machine, or on its GPU."""
+"""The devices that run the agents: the cores of this machine, or its GPU."""
 
 from enum import StrEnum
 
 from gridveil.errors import GridveilError
 
 _LINES_FOR_GPU = 1000
-"""From how many lines on, of all draws together, a GPU is worth its start."""
+"""Number of lines, of all draws together, from which a GPU saves more time than it takes to set up.
+"""
 
 
 class Device(StrEnum):
-    """What iterates."""
+    """Where the agents run."""
 
     CPU = "cpu"
     CUDA = "cuda"
@@ -19,11 +20,11 @@ class Device(StrEnum):
 
 
 def chosen_device(wanted: Device, lines: int) -> Device:
-    """Return where to run so many lines of all draws; refuse a GPU that is not there."""
+    """Return the device for so many lines of all draws; refuse a GPU that cannot be used."""
     if wanted is Device.CPU or (wanted is Device.AUTO and lines < _LINES_FOR_GPU):
         return Device.CPU
     # Numba's CUDA takes a while to import: only who needs it waits.
-    from gridveil.admm.backends.cuda.session import why_no_gpu
+    from gridveil.admm.backends.cuda.availability import why_no_gpu
 
     problem = why_no_gpu()
     if problem is None:

@@ -1,117 +1,141 @@
-"""The rounds of an iteration one by one, for a party that runs some of the agents only.
+"""The sweeps of an iteration one by one, for a party of a federation that runs some of the agents.
 
-Between them the party exchanges copies with its neighbours. What concerns all loads or all
-generators goes by sums, which a coordinator adds up and judges.
+Between the sweeps the party exchanges copies with its neighbours. All loads of a network balance
+their penalties together, and so do all generators: each party reports its sums of squares, and the
+coordinator adds them up and evaluates them.
 """
+
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from gridveil.admm.compiled import STEPS, compiled_step
-from gridveil.admm.layout import Layout
+from gridveil.admm.compiled import DISTRIBUTED, compiled_distributed
+from gridveil.admm.layout import (
+    FOREIGN_GENERATORS,
+    FOREIGN_LINES,
+    FOREIGN_LOADS,
+    GENERATORS,
+    LOADS,
+    Layout,
+)
 from gridveil.admm.penalties import (
-    add_ways,
-    apply,
+    add_to_window,
+    apply_factors,
+    choose_factors,
     close_window,
-    decide,
-    measure,
-    measure_net,
+    group_workspace,
+    measure_net_squares,
+    measure_squares,
 )
 from gridveil.admm.state import State
-from gridveil.admm.sweeps import agents_round, bus_round, multiplier_round, remember
+from gridveil.admm.sweeps import copy_vector, update_agents, update_buses, update_multipliers
 from gridveil.arrays import FloatArray
 
-PRIMAL, DUAL, LOAD_GAP, LOAD_STEP, GENERATOR_GAP, GENERATOR_STEP = range(6)
-"""What a party tells of an iteration: two maxima, and four sums of squares in the metric of ρ."""
-TOLD = 6
+REPORT_SIZE: Final = 6
+PRIMAL, DUAL, LOAD_GAP, LOAD_STEP, GENERATOR_GAP, GENERATOR_STEP = range(REPORT_SIZE)
+"""A party's report of an iteration: two maxima, and four sums of squares in the metric of ρ."""
 
 
-@compiled_step
-def answer(layout: Layout, noisy: FloatArray, state: State, before: FloatArray) -> None:
-    """Let the party's agents answer the buses' copies; keep these as they were in `before`."""
-    remember(state.z, before)
-    agents_round(layout, noisy, state, False)
+class PenaltyDecision(NamedTuple):
+    """The coordinator's decision on penalties at the end of a window."""
+
+    stagnates: bool
+    """Whether the primal residual stagnates."""
+    may_fall: bool
+    """Whether penalties may fall."""
+    load_factor: float
+    generator_factor: float
+    floor: float
+    """The lowest penalty that is allowed, relative to the first one."""
 
 
-@compiled_step
-def settle(layout: Layout, state: State) -> None:
-    """Let the party's buses answer the agents' copies."""
-    bus_round(layout, state)
+@compiled_distributed
+def sweep_agents(layout: Layout, noisy: FloatArray, state: State, previous_z: FloatArray) -> None:
+    """Store z in `previous_z`, and update the copies of the party's components."""
+    copy_vector(state.z, previous_z)
+    update_agents(layout, noisy, state, False)
 
 
-@compiled_step
-def conclude(layout: Layout, state: State, before: FloatArray, told: FloatArray) -> None:
-    """Move the multipliers and end the iteration; put what the coordinator may know into `told`."""
-    told[PRIMAL], told[DUAL] = multiplier_round(state, before)
-    state.iteration[0] += 1.0
-    measure(layout, state, before)
-    told[LOAD_GAP], told[LOAD_STEP] = state.ways[2, 0], state.ways[3, 0]
-    told[GENERATOR_GAP], told[GENERATOR_STEP] = state.ways[2, 1], state.ways[3, 1]
-    add_ways(state)
+@compiled_distributed
+def sweep_buses(layout: Layout, state: State) -> None:
+    """Update the copies of the party's buses."""
+    update_buses(layout, state)
 
 
-@compiled_step
-def net_ways(layout: Layout, state: State) -> tuple[float, float]:
-    """Return the squares of how far the party's loads and generators got in this window."""
-    measure_net(layout, state)
-    return state.ways[2, 0], state.ways[2, 1]
-
-
-@compiled_step
-def rebalance(
-    layout: Layout,
-    state: State,
-    stagnates: bool,
-    may_fall: bool,
-    load_factor: float,
-    generator_factor: float,
-    floor: float,
+@compiled_distributed
+def sweep_multipliers(
+    layout: Layout, state: State, previous_z: FloatArray, report: FloatArray
 ) -> None:
+    """Update the multipliers, end the iteration and fill in its report."""
+    report[PRIMAL], report[DUAL] = update_multipliers(state, previous_z)
+    state.iteration[0] += 1.0
+    workspace = group_workspace(len(state.window_gap))
+    measure_squares(layout, state, workspace, previous_z)
+    gaps, steps = workspace.gap_squares, workspace.step_squares
+    report[LOAD_GAP], report[LOAD_STEP] = gaps[LOADS], steps[LOADS]
+    report[GENERATOR_GAP], report[GENERATOR_STEP] = gaps[GENERATORS], steps[GENERATORS]
+    add_to_window(state, workspace)
+
+
+@compiled_distributed
+def net_squares(layout: Layout, state: State) -> tuple[float, float]:
+    """Return the squared net movement of z in this window: of the party's loads, of generators."""
+    workspace = group_workspace(len(state.window_gap))
+    measure_net_squares(layout, state, workspace)
+    return workspace.net_squares[LOADS], workspace.net_squares[GENERATORS]
+
+
+@compiled_distributed
+def update_penalties(layout: Layout, state: State, decision: PenaltyDecision) -> None:
     """Change the penalties at the end of a window.
 
-    The party's lines do so by themselves, loads and generators as the coordinator says. Those of
-    others' lines come with their copies.
+    Those of the party's lines balance by themselves, those of loads and generators follow the
+    coordinator, and those of foreign lines come with their copies.
     """
-    net_ways(layout, state)
-    state.floor[0] = floor
-    decide(state, stagnates, may_fall)
-    others = 2 + 4 * len(layout.rate)
-    factors = state.ways[4]
-    factors[0] = factors[others] = load_factor
-    factors[1] = factors[others + 1] = generator_factor
-    factors[others + 2] = 1.0
-    apply(layout, state)
+    workspace = group_workspace(len(state.window_gap))
+    measure_net_squares(layout, state, workspace)
+    state.penalty_floor[0] = decision.floor
+    choose_factors(state, workspace, decision.stagnates, decision.may_fall)
+    factor = workspace.penalty_factor
+    factor[LOADS] = factor[FOREIGN_LOADS] = decision.load_factor
+    factor[GENERATORS] = factor[FOREIGN_GENERATORS] = decision.generator_factor
+    factor[FOREIGN_LINES] = 1.0
+    apply_factors(layout, state, workspace)
 
 
-@compiled_step
-def judge(
-    state: State, told: FloatArray, net: tuple[float, float]
-) -> tuple[bool, bool, float, float, float]:
-    """Judge a window from the sums of all parties, as their coordinator.
+@compiled_distributed
+def evaluate_window(state: State, reports: FloatArray, net: tuple[float, float]) -> PenaltyDecision:
+    """Decide on the penalties from the sums of all parties, as their coordinator.
 
-    Return whether the residual stagnates, whether penalties may fall, by what those of the loads
-    and of the generators change, and below what none may be. Of the state, only what the two groups
-    remember is used.
+    Args:
+        state: The coordinator's: of it, only the memory of the penalty rule is used.
+        reports: The combined report of every iteration of the window: (iterations, REPORT_SIZE).
+        net: The squared net movement of z in the window, of all loads and of all generators.
     """
-    ways = state.ways
-    for k in range(len(told)):
+    workspace = group_workspace(len(state.window_gap))
+    gaps, steps = workspace.gap_squares, workspace.step_squares
+    for k in range(len(reports)):
         state.iteration[0] += 1.0
-        state.residuals[0] += told[k, PRIMAL]
-        ways[2, 0], ways[3, 0] = told[k, LOAD_GAP], told[k, LOAD_STEP]
-        ways[2, 1], ways[3, 1] = told[k, GENERATOR_GAP], told[k, GENERATOR_STEP]
-        add_ways(state)
-    ways[2, 0], ways[2, 1] = net
+        state.window_primal[0] += reports[k, PRIMAL]
+        gaps[LOADS], steps[LOADS] = reports[k, LOAD_GAP], reports[k, LOAD_STEP]
+        gaps[GENERATORS], steps[GENERATORS] = reports[k, GENERATOR_GAP], reports[k, GENERATOR_STEP]
+        add_to_window(state, workspace)
+    workspace.net_squares[LOADS], workspace.net_squares[GENERATORS] = net
     stagnates, may_fall = close_window(state)
-    decide(state, stagnates, may_fall)
-    return stagnates, may_fall, ways[4, 0], ways[4, 1], state.floor[0]
+    choose_factors(state, workspace, stagnates, may_fall)
+    factor = workspace.penalty_factor
+    return PenaltyDecision(
+        stagnates, may_fall, factor[LOADS], factor[GENERATORS], state.penalty_floor[0]
+    )
 
 
-def compile_steps(layout: Layout, noisy: FloatArray, state: State) -> None:
-    """Compile all steps, or take them from the cache; the state is changed."""
-    before = state.z.copy()
-    told = np.zeros((1, TOLD))
-    answer(layout, noisy, state, before)
-    settle(layout, state)
-    conclude(layout, state, before, told[0])
-    rebalance(layout, state, False, False, 1.0, 1.0, state.floor[0])
-    judge(state, told, net_ways(layout, state))
-    STEPS.complete()
+def compile_distributed(layout: Layout, noisy: FloatArray, state: State) -> None:
+    """Compile all functions of this module, or load them from the cache; the state is changed."""
+    previous_z = state.z.copy()
+    reports = np.zeros((1, REPORT_SIZE))
+    sweep_agents(layout, noisy, state, previous_z)
+    sweep_buses(layout, state)
+    sweep_multipliers(layout, state, previous_z, reports[0])
+    decision = evaluate_window(state, reports, net_squares(layout, state))
+    update_penalties(layout, state, decision)
+    DISTRIBUTED.complete()

@@ -1,4 +1,4 @@
-"""Runs the agents of a network until they agree, are told to stop, or run out of iterations."""
+"""Runs the agents of a network until they converge, reach a limit or are asked to stop."""
 
 import threading
 import time
@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gridveil.admm.backends.base import Machine
-from gridveil.admm.backends.cpu import CpuMachine, compile_agents, threads
-from gridveil.admm.backends.cuda.session import batch_size, gpu_machine
+from gridveil.admm.backends.base import Backend
+from gridveil.admm.backends.cpu import CpuBackend, all_threads, compile_agents
+from gridveil.admm.backends.cuda.session import batch_size, cuda_backend
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from gridveil.admm.device import Device, chosen_device
-from gridveil.admm.history import History, empty_history, joined
-from gridveil.admm.initial_state import start_states
-from gridveil.admm.iteration import HOLD
+from gridveil.admm.history import History, concatenated, empty_history
+from gridveil.admm.initial_state import initial_states
+from gridveil.admm.iteration import ITERATIONS_WITHIN_TOLERANCE
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.result import AgentRun
@@ -22,8 +22,10 @@ from gridveil.errors import GridveilError
 from gridveil.opf.status import Status
 
 _CALL_SECONDS = 0.05
-"""How long one call of compiled code should take: how soon a run notices that it should stop."""
+"""How long one call of the backend should take: within that time a run notices a request to stop.
+"""
 _FIRST_CALL = 10
+"""Iterations of the first call."""
 
 
 def run_agents(
@@ -33,37 +35,42 @@ def run_agents(
     stop: threading.Event,
     alone: bool = True,
 ) -> AgentRun:
-    """Run the agents for noisy loads (p of all, then q), until `stop` is set at the latest.
+    """Run the agents for one draw.
 
-    On a CPU, one that runs `alone` may use all threads.
+    Args:
+        layout: The agents.
+        noisy: The noisy loads in p.u.: p of all, then q.
+        options: Their options.
+        stop: Asks the run to stop once it is set.
+        alone: Whether the run may use all threads of a CPU.
     """
     on_gpu = chosen_device(options.device, len(layout.rate)) is Device.CUDA
     compile_agents(layout, noisy, options)
     problem = fingerprint(layout, noisy, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
     if resumed is None:
-        (state,) = start_states(layout, [noisy], options.policy, options.start)
+        (state,) = initial_states(layout, [noisy], options.policy, options.start)
         history = empty_history()
     else:
         state, history = resumed
-    state.iteration[1] = _calm(history, options.tolerance)
+    state.within_tolerance_count[0] = _within_tolerance_count(history, options.tolerance)
     if options.checkpoint:  # before any work is done that could not be saved
         save_checkpoint(options.checkpoint, problem, state, history)
 
-    def save(machine: Machine, history: History) -> None:
-        """Write a checkpoint; a full disk must not cost the run."""
+    def save(backend: Backend, history: History) -> None:
+        """Write a checkpoint; a full disk must not end the run."""
         if options.checkpoint is None:
             return
         try:
-            save_checkpoint(options.checkpoint, problem, machine.state(0), history)
+            save_checkpoint(options.checkpoint, problem, backend.state(0), history)
         except GridveilError as error:
-            options.say(f"{error}; the run goes on without it")
+            options.notify(f"{error}; the run goes on without it")
 
     if on_gpu:
-        with gpu_machine(layout, [noisy], [state], options) as machine:
-            return _run(machine, [history], options, stop, save)[0]
-    with threads(layout, alone) as threaded:
-        cores = CpuMachine(layout, noisy, state, options, threaded)
+        with cuda_backend(layout, [noisy], [state], options) as gpu:
+            return _run(gpu, [history], options, stop, save)[0]
+    with all_threads(layout, alone) as threaded:
+        cores = CpuBackend(layout, noisy, state, options, threaded)
         return _run(cores, [history], options, stop, save)[0]
 
 
@@ -74,113 +81,155 @@ def run_together(
     stop: threading.Event,
     progress: Callable[[int], None] | None = None,
 ) -> list[AgentRun]:
-    """Run the agents for many draws side by side on a GPU; `progress` gets how many are done."""
+    """Run the agents for many draws side by side on a GPU.
+
+    Args:
+        layout: The agents.
+        draws: The noisy loads of every draw in p.u.: p of all, then q.
+        options: Their options.
+        stop: Asks the runs to stop once it is set.
+        progress: Called with the number of draws that have finished.
+    """
     compile_agents(layout, draws[0], options)
     runs: list[AgentRun] = []
     size = batch_size(layout, len(draws))
     for first in range(0, len(draws), size):
         batch = draws[first : first + size]
-        states = start_states(layout, batch, options.policy, options.start)
+        states = initial_states(layout, batch, options.policy, options.start)
         histories = [empty_history() for _ in batch]
         if stop.is_set():
-            begun = zip(states, histories, strict=True)
-            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0, Device.CUDA) for one in begun]
+            not_run = zip(states, histories, strict=True)
+            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0, Device.CUDA) for one in not_run]
             continue
 
-        def tell(ended: int, before: int = first) -> None:
+        def on_finished(finished: int, before: int = first) -> None:
             if progress is not None:
-                progress(before + ended)
+                progress(before + finished)
 
-        with gpu_machine(layout, batch, states, options) as machine:
-            runs += _run(machine, histories, options, stop, tell=tell)
+        with cuda_backend(layout, batch, states, options) as backend:
+            runs += _run(backend, histories, options, stop, on_finished=on_finished)
     return runs
 
 
 def _run(
-    machine: Machine,
+    backend: Backend,
     histories: Sequence[History],
     options: AgentOptions,
     stop: threading.Event,
-    save: Callable[[Machine, History], None] | None = None,
-    tell: Callable[[int], None] | None = None,
+    save: Callable[[Backend, History], None] | None = None,
+    on_finished: Callable[[int], None] | None = None,
 ) -> list[AgentRun]:
-    """Iterate until every draw has ended; `save` is for a single one.
+    """Iterate until every draw has finished.
 
-    `tell` gets how many have, each time some do.
+    `save` writes the checkpoint of a single draw. `on_finished` is called with the number of
+    finished draws whenever it has grown.
     """
-    draws = range(len(histories))
-    pieces = [[history] for history in histories]
-    before = len(histories[0])
-    ended: dict[int, tuple[Status, float]] = {}
-    iterations, seconds, count, saved = before, 0.0, _FIRST_CALL, time.monotonic()
+    runs = _Runs(backend, histories, options)
+    saved = time.monotonic()
     while True:
-        known = len(ended)
-        for draw in draws:
-            status = _ending(
-                pieces[draw][-1], iterations, seconds, machine.calm(draw), options, stop
-            )
-            if draw not in ended and status is not None:
-                ended[draw] = status, seconds
-        if tell is not None and len(ended) > known:
-            tell(len(ended))
-        if len(ended) == len(draws):
+        if runs.find_finished(stop) and on_finished is not None:
+            on_finished(runs.finished)
+        if runs.finished == len(histories):
             break
-        count = min(count, options.max_iterations - iterations)
-        started = time.perf_counter()
-        stretch = machine.advance(count)
-        taken = time.perf_counter() - started
-        for draw in draws:
-            if draw not in ended:
-                pieces[draw].append(stretch[draw])
-        iterations, seconds = iterations + max(map(len, stretch)), seconds + taken
-        count = int(np.clip(count * _CALL_SECONDS / taken, 1, 10 * count))
+        runs.advance()
         if options.progress is not None:
-            running = [piece for piece in stretch if len(piece)]
-            options.progress(_progress(iterations, running))
+            options.progress(runs.progress())
         if save is not None and time.monotonic() - saved > options.checkpoint_seconds:
-            pieces[0] = [joined(pieces[0])]
-            save(machine, pieces[0][0])
+            save(backend, runs.history(0))
             saved = time.monotonic()
-    runs = []
-    for draw in draws:
-        status, seconds = ended[draw]
-        history = joined(pieces[draw])
-        if save is not None:
-            save(machine, history)
-        done = len(history) - before
-        runs.append(AgentRun(status, machine.state(draw), history, seconds, done, machine.device))
-    return runs
+    if save is not None:
+        save(backend, runs.history(0))
+    return runs.results()
 
 
-def _ending(
-    last: History,
-    iterations: int,
-    seconds: float,
-    calm: float,
-    options: AgentOptions,
-    stop: threading.Event,
-) -> Status | None:
-    """Return why a run ends here, or None if it goes on."""
-    if len(last) and not np.isfinite(last.primal[-1] + last.dual[-1]):
-        return Status.FAILED
-    if calm >= HOLD:
-        return Status.CONVERGED
-    if iterations >= options.max_iterations:
-        return Status.ITERATION_LIMIT
-    if stop.is_set():
-        return Status.STOPPED
-    return Status.TIME_LIMIT if seconds >= options.time_limit else None
+class _Runs:
+    """The runs of a backend's draws: their histories so far, and how each of them ended."""
+
+    def __init__(
+        self, backend: Backend, histories: Sequence[History], options: AgentOptions
+    ) -> None:
+        """Begin with the histories up to the current states, all of one length."""
+        self._backend, self._options = backend, options
+        self._histories = [[history] for history in histories]
+        self._latest: list[History] = list(histories)
+        self._before = self._iterations = len(histories[0])
+        self._seconds, self._count = 0.0, _FIRST_CALL
+        self._ends: dict[int, tuple[Status, float]] = {}
+
+    @property
+    def finished(self) -> int:
+        """The number of finished draws."""
+        return len(self._ends)
+
+    def find_finished(self, stop: threading.Event) -> bool:
+        """Find out which draws have finished; return whether there are new ones."""
+        known = len(self._ends)
+        for draw, latest in enumerate(self._latest):
+            if draw not in self._ends:
+                status = self._status(draw, latest, stop)
+                if status is not None:
+                    self._ends[draw] = status, self._seconds
+        return len(self._ends) > known
+
+    def advance(self) -> None:
+        """Call the backend once, for about _CALL_SECONDS."""
+        count = min(self._count, self._options.max_iterations - self._iterations)
+        started = time.perf_counter()
+        self._latest = self._backend.advance(count)
+        taken = time.perf_counter() - started
+        for draw, latest in enumerate(self._latest):
+            if draw not in self._ends:
+                self._histories[draw].append(latest)
+        self._iterations += max(map(len, self._latest))
+        self._seconds += taken
+        self._count = int(np.clip(count * _CALL_SECONDS / taken, 1, 10 * count))
+
+    def progress(self) -> Progress:
+        """Return the progress of the draw with the largest residual."""
+        running = (latest for latest in self._latest if len(latest))
+        worst = max(running, key=lambda latest: max(latest.primal[-1], latest.dual[-1]))
+        return Progress(
+            self._iterations,
+            float(worst.primal[-1]),
+            float(worst.dual[-1]),
+            float(worst.objective[-1]),
+        )
+
+    def history(self, draw: int) -> History:
+        """Return the whole history of a draw."""
+        self._histories[draw] = [concatenated(self._histories[draw])]
+        return self._histories[draw][0]
+
+    def results(self) -> list[AgentRun]:
+        """Return the results of all draws, which have finished."""
+        return [self._result(draw) for draw in range(len(self._histories))]
+
+    def _result(self, draw: int) -> AgentRun:
+        status, seconds = self._ends[draw]
+        history = self.history(draw)
+        return AgentRun(
+            status,
+            self._backend.state(draw),
+            history,
+            seconds,
+            len(history) - self._before,
+            self._backend.device,
+        )
+
+    def _status(self, draw: int, latest: History, stop: threading.Event) -> Status | None:
+        """Return why a draw ends here, or None if it continues."""
+        if len(latest) and not np.isfinite(latest.primal[-1] + latest.dual[-1]):
+            return Status.FAILED
+        if self._backend.within_tolerance_count(draw) >= ITERATIONS_WITHIN_TOLERANCE:
+            return Status.CONVERGED
+        if self._iterations >= self._options.max_iterations:
+            return Status.ITERATION_LIMIT
+        if stop.is_set():
+            return Status.STOPPED
+        return Status.TIME_LIMIT if self._seconds >= self._options.time_limit else None
 
 
-def _calm(history: History, tolerance: float) -> float:
-    """Return how many of the last iterations had both residuals within a tolerance."""
-    loud = np.flatnonzero(np.maximum(history.primal, history.dual) > tolerance)
-    return float(len(history) - 1 - loud[-1] if len(loud) else len(history))
-
-
-def _progress(iteration: int, running: Sequence[History]) -> Progress:
-    """Tell where the draw stands that is furthest from its goal."""
-    worst = max(running, key=lambda piece: max(piece.primal[-1], piece.dual[-1]))
-    return Progress(
-        iteration, float(worst.primal[-1]), float(worst.dual[-1]), float(worst.objective[-1])
-    )
+def _within_tolerance_count(history: History, tolerance: float) -> float:
+    """Return how many of the last consecutive iterations were within a tolerance."""
+    beyond = np.flatnonzero(np.maximum(history.primal, history.dual) > tolerance)
+    return float(len(history) - 1 - beyond[-1] if len(beyond) else len(history))

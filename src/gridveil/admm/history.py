@@ -1,7 +1,7 @@
-"""What a run went through, iteration by iteration."""
+"""The history of a run: residuals, penalty, objective and cost, iteration by iteration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -27,12 +27,12 @@ class History(ArrayRecord):
         return len(self.primal)
 
 
-def joined(pieces: Sequence[History]) -> History:
-    """Return the history of several stretches of a run, one after the other."""
-    columns = zip(*(vars(piece).values() for piece in pieces), strict=True)
+def concatenated(histories: Sequence[History]) -> History:
+    """Return the history of consecutive parts of a run as one."""
+    columns = zip(*(vars(history).values() for history in histories), strict=True)
     return History(*(np.concatenate(column) for column in columns))
 
 
 def empty_history() -> History:
-    """Return the history of a run that has not begun."""
-    return History(*np.zeros((5, 0)))
+    """Return an empty history."""
+    return History(*(np.zeros(0) for _ in fields(History)))

@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish to stop, so that what was reached is not lost."""
+"""Cooperative interruption: the first Ctrl-C asks a run to stop, so that its result is not lost."""
 
 import signal
 import threading
@@ -11,11 +11,11 @@ from types import FrameType
 def stop_on_interrupt() -> Iterator[threading.Event]:
     """Give an event that the first Ctrl-C sets; the second interrupts as usual.
 
-    Only the main thread gets Ctrl-C; elsewhere the event is never set.
+    Only the main thread receives Ctrl-C; elsewhere the event is never set.
     """
     stop = threading.Event()
 
-    def ask(_signal: int, _frame: FrameType | None) -> None:
+    def handle(_signal: int, _frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
@@ -23,7 +23,7 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    previous = signal.signal(signal.SIGINT, ask)
+    previous = signal.signal(signal.SIGINT, handle)
     try:
         yield stop
     finally:

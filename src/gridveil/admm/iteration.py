@@ -7,24 +7,25 @@ import numpy as np
 
 from gridveil.admm.compiled import compiled, compiled_inner
 from gridveil.admm.layout import Layout
-from gridveil.admm.penalties import balance, follow_the_paper
+from gridveil.admm.penalties import apply_paper_rule, balance_residuals, group_workspace
 from gridveil.admm.state import State
 from gridveil.admm.sweeps import (
-    agents_round,
-    bus_round,
+    copy_vector,
     dispatch_cost,
     displacement,
-    multiplier_round,
-    remember,
     typical_penalty,
+    update_agents,
+    update_buses,
+    update_multipliers,
 )
 from gridveil.arrays import FloatArray
 
-PRIMAL, DUAL, RHO, OBJECTIVE, COST = range(5)
-"""The columns of a history."""
 COLUMNS: Final = 5
-HOLD: Final = 10
-"""For how many iterations on end both residuals must be within the tolerance."""
+PRIMAL, DUAL, RHO, OBJECTIVE, COST = range(COLUMNS)
+"""The columns of a history, in the order of the fields of History."""
+ITERATIONS_WITHIN_TOLERANCE: Final = 10
+"""A run has converged once both residuals were within the tolerance for so many consecutive
+iterations."""
 
 
 @compiled
@@ -32,41 +33,43 @@ def advance(
     layout: Layout,
     noisy: FloatArray,
     state: State,
-    as_the_paper: bool,
+    paper_rule: bool,
     tolerance: float,
     threaded: bool,
     history: FloatArray,
 ) -> int:
     """Iterate for as many rows as `history` has; return how many iterations were done.
 
-    It ends earlier once both residuals have stayed within the tolerance for HOLD iterations: a
-    single one may be a lucky moment. It also ends where numbers end.
+    It stops earlier once both residuals were within the tolerance for ITERATIONS_WITHIN_TOLERANCE
+    iterations (a single one may be chance), and when a residual is not finite.
     """
-    before = np.empty(len(state.z))
+    previous_z = np.empty(len(state.z))
+    workspace = group_workspace(len(state.window_gap))
     rho = typical_penalty(state)
     for k in range(len(history)):
-        remember(state.z, before)
-        agents_round(layout, noisy, state, threaded)
-        bus_round(layout, state)
-        primal, dual = multiplier_round(state, before)
+        copy_vector(state.z, previous_z)
+        update_agents(layout, noisy, state, threaded)
+        update_buses(layout, state)
+        primal, dual = update_multipliers(state, previous_z)
         state.iteration[0] += 1.0
         history[k, PRIMAL], history[k, DUAL], history[k, RHO] = primal, dual, rho
         history[k, OBJECTIVE] = displacement(noisy, state)
         history[k, COST] = dispatch_cost(layout, len(noisy), state)
-        if as_the_paper:
-            changed = follow_the_paper(state, primal, dual)
+        if paper_rule:
+            changed = apply_paper_rule(state, primal, dual)
         else:
-            changed = balance(layout, state, before, primal)
+            changed = balance_residuals(layout, state, workspace, previous_z, primal)
         if changed:
             rho = typical_penalty(state)
-        if is_over(state, primal, dual, tolerance):
+        if should_stop(state, primal, dual, tolerance):
             return k + 1
     return len(history)
 
 
 @compiled_inner
-def is_over(state: State, primal: float, dual: float, tolerance: float) -> bool:
-    """Count iterations on end within the tolerance; return whether these residuals end a run."""
-    calm = primal <= tolerance and dual <= tolerance
-    state.iteration[1] = state.iteration[1] + 1.0 if calm else 0.0
-    return bool(state.iteration[1] >= HOLD or not math.isfinite(primal + dual))
+def should_stop(state: State, primal: float, dual: float, tolerance: float) -> bool:
+    """Count consecutive iterations within the tolerance; return whether the run stops here."""
+    within = primal <= tolerance and dual <= tolerance
+    count = state.within_tolerance_count[0] + 1.0 if within else 0.0
+    state.within_tolerance_count[0] = count
+    return bool(count >= ITERATIONS_WITHIN_TOLERANCE or not math.isfinite(primal + dual))

@@ -1,8 +1,10 @@
-"""All agents of a network as arrays, and where in the shared vectors each of their copies stands.
+"""All agents of a network as arrays, and the place of each of their copies in the shared vectors.
 
 The copies x of the agents, the buses' copies z, the multipliers λ and the penalties ρ are vectors
 of one shape: p of every load, q of every load, p and q of every generator, and then for each of the
-eight things a line shares (see agents.py) all lines.
+eight quantities that a line shares (see agents.py) all lines. The vectors of a party of a
+federation also hold copies of foreign components, those of other parties at its own buses, between
+its generators and its lines.
 """
 
 from collections.abc import Sequence
@@ -11,17 +13,25 @@ from typing import NamedTuple
 import numpy as np
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
-from gridveil.fidelity.bands import Band
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO, flow_coefficients
 from gridveil.network.network import Network
 
-VOLTAGES, ANGLES = (4, 5), (6, 7)
-"""Which of a line's eight copies are w and θ, at the from and the to end."""
-LINE_COPIES = 8
+FLOWS, VOLTAGES, ANGLES = (P_FROM, Q_FROM, P_TO, Q_TO), (4, 5), (6, 7)
+"""Rows of a line's copies: its flows, and w and θ at the from and the to end."""
+LINE_COPIES = len(FLOWS + VOLTAGES + ANGLES)
+
+LOADS, GENERATORS, FIRST_LINE_GROUP = range(3)
+"""Groups of penalties: all loads, all generators; from then on p of all lines, q, w and θ."""
+_LINE_PAIRS = ((P_FROM, P_TO), (Q_FROM, Q_TO), VOLTAGES, ANGLES)
+"""The copies of a line that form a group: one quantity at its two ends."""
+GROUPS_PER_LINE = len(_LINE_PAIRS)
+FOREIGN_LOADS, FOREIGN_GENERATORS, FOREIGN_LINES = -3, -2, -1
+"""The last groups, counted from the end, are those of foreign components."""
+_FOREIGN_GROUPS = 3
 
 
 class Layout(NamedTuple):
-    """What the agents know of themselves. A bus's ports are the loads, generators and line ends."""
+    """The data of all agents. A bus's ports are its loads, its generators and its line ends."""
 
     interval_start: IntArray
     """(generators + 1): where each generator's intervals begin in the next two."""
@@ -59,7 +69,7 @@ class Layout(NamedTuple):
     w_max: FloatArray
     reference: BoolArray
     group: IntArray
-    """Which penalties change together: loads, generators, and of a line p, q, w and θ."""
+    """The group of every copy: the penalties of a group change together."""
 
     @property
     def size(self) -> int:
@@ -68,35 +78,35 @@ class Layout(NamedTuple):
 
     @property
     def groups(self) -> int:
-        """How many groups of penalties there are: the last three are for a party's visitors."""
-        return self.visitors + 3
+        """The number of groups of penalties."""
+        return FIRST_LINE_GROUP + GROUPS_PER_LINE * len(self.rate) + _FOREIGN_GROUPS
 
     @property
-    def visitors(self) -> int:
-        """The first group of others' components at a party's buses: loads, generators, lines."""
-        return 2 + 4 * len(self.rate)
+    def loads(self) -> int:
+        """The number of loads; foreign ones do not count."""
+        return int(np.count_nonzero(self.group == LOADS)) // 2
 
     @property
     def generators(self) -> int:
-        """The number of generators."""
+        """The number of generators; foreign ones do not count."""
         return len(self.q_min)
+
+    @property
+    def first_generator(self) -> int:
+        """Where the copies of the generators begin."""
+        return 2 * self.loads
 
     @property
     def first_line(self) -> int:
         """Where the copies of the lines begin."""
         return self.size - LINE_COPIES * len(self.rate)
 
-    @property
-    def loads(self) -> int:
-        """The number of loads."""
-        return self.first_line // 2 - self.generators
-
     def lines(self, vector: FloatArray) -> FloatArray:
-        """Return a view of a shared vector as (8, lines)."""
+        """Return a view of a shared vector as (LINE_COPIES, lines)."""
         return vector[self.first_line :].reshape(LINE_COPIES, len(self.rate))
 
     def band_ends(self) -> tuple[FloatArray, FloatArray]:
-        """Return the lowest and the highest output that each generator's band allows."""
+        """Return the lowest and the highest output that each generator's intervals allow."""
         return (
             self.interval_low[self.interval_start[:-1]],
             self.interval_high[self.interval_start[1:] - 1],
@@ -119,28 +129,28 @@ class Layout(NamedTuple):
         return copies[ANGLES, :]
 
 
-def build_layout(network: Network, bands: Sequence[Band]) -> Layout:
-    """Lay out the agents of a network. The values of its loads play no part."""
+def build_layout(network: Network, intervals: Sequence[Sequence[tuple[float, float]]]) -> Layout:
+    """Lay out the agents of a network. The values of its loads play no part.
+
+    Args:
+        network: The network.
+        intervals: For each generator the intervals of its allowed outputs in p.u., ascending.
+    """
     loads, gens, lines, buses = network.loads, network.generators, network.lines, network.buses
     n_loads, n_gens, n_lines = len(loads), len(gens), len(lines)
     start, end = lines.from_bus, lines.to_bus
     coefficients = flow_coefficients(lines)
-    first_gen = 2 * n_loads
-    first_line = first_gen + 2 * n_gens
+    first_generator = 2 * n_loads
+    first_line = first_generator + 2 * n_gens
     copies = first_line + np.arange(LINE_COPIES * n_lines).reshape(LINE_COPIES, n_lines)
-    load, gen = np.arange(n_loads), first_gen + np.arange(n_gens)
+    load, gen = np.arange(n_loads), first_generator + np.arange(n_gens)
     port_start, ports = _by_bus(np.concatenate([loads.bus, gens.bus, start, end]), len(buses))
     end_start, ends = _by_bus(np.concatenate([start, end]), len(buses))
-    intervals = [interval for band in bands for interval in band.intervals]
-    group = np.zeros(first_line + copies.size, dtype=np.int64)
-    group[first_gen:first_line] = 1
-    for kind, of_kind in enumerate(((P_FROM, P_TO), (Q_FROM, Q_TO), VOLTAGES, ANGLES)):
-        for copy in of_kind:
-            group[copies[copy]] = 2 + kind * n_lines + np.arange(n_lines)
+    ends_of_intervals = [interval for own in intervals for interval in own]
     return Layout(
-        interval_start=np.cumsum([0, *(len(band.intervals) for band in bands)]),
-        interval_low=np.array([low for low, _ in intervals], dtype=float),
-        interval_high=np.array([high for _, high in intervals], dtype=float),
+        interval_start=np.cumsum([0, *map(len, intervals)]),
+        interval_low=np.array([low for low, _ in ends_of_intervals], dtype=float),
+        interval_high=np.array([high for _, high in ends_of_intervals], dtype=float),
         q_min=gens.q_min.copy(),
         q_max=gens.q_max.copy(),
         cost=gens.costs.coefficients.T.copy(),
@@ -173,8 +183,17 @@ def build_layout(network: Network, bands: Sequence[Band]) -> Layout:
         w_min=buses.v_min**2,
         w_max=buses.v_max**2,
         reference=buses.reference.copy(),
-        group=group,
+        group=_groups(n_loads, n_gens, n_lines),
     )
+
+
+def _groups(loads: int, generators: int, lines: int) -> IntArray:
+    """Return the group of every copy."""
+    of_lines = np.empty((LINE_COPIES, lines), dtype=np.int64)
+    for number, pair in enumerate(_LINE_PAIRS):
+        of_lines[pair, :] = FIRST_LINE_GROUP + number * lines + np.arange(lines)
+    of_others = np.repeat(np.array([LOADS, GENERATORS]), [2 * loads, 2 * generators])
+    return np.concatenate([of_others, of_lines.ravel()])
 
 
 def _by_bus(bus: IntArray, buses: int) -> tuple[IntArray, IntArray]:

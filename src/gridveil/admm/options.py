@@ -1,4 +1,4 @@
-"""How the agents run, and what they tell meanwhile."""
+"""Options of the agents, and the progress of a run."""
 
 import sys
 from collections.abc import Callable
@@ -10,16 +10,17 @@ import numpy as np
 from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
+from gridveil.defaults import MAX_ITERATIONS, TOLERANCE
 from gridveil.errors import GridveilError
 
 
-def _print(text: str) -> None:
+def _print_to_stderr(text: str) -> None:
     print(text, file=sys.stderr)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands, for whoever watches it."""
+    """The progress of a run; of several draws, that of the one with the largest residual."""
 
     iteration: int
     primal: float
@@ -29,39 +30,58 @@ class Progress:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """How the agents run."""
+    """Options of the agents, for method "admm".
+
+    Args:
+        policy: How the penalties ρ change: "fast", or "paper" to reproduce the paper.
+        max_iterations: The largest number of iterations.
+        tolerance: Of the largest primal and dual residual, in p.u.
+        time_limit: In seconds of iterating.
+        polish: Whether a central solver takes the last step, to violations below 1e-6. None means
+            as the occasion needs: a release polishes, a study does not.
+        checkpoint: A file to write the run to regularly, and to continue from.
+        checkpoint_seconds: The time from one checkpoint to the next.
+        progress: Called with the progress of a run, several times a second.
+        notify: Called with messages for the user, such as that compilation takes a while; by
+            default they go to standard error.
+        device: Where the agents run. A GPU adds in another order, so its last bits differ.
+        start: The copies before the first iteration: "flat", or "flow", a power flow, for which all
+            noisy loads must be in one place.
+
+    Raises:
+        GridveilError: An option has a value that is not allowed.
+
+    Example:
+        >>> options = AgentOptions("paper", max_iterations=100)
+        >>> options.policy, options.tolerance
+        (<Policy.PAPER: 'paper'>, 1e-05)
+    """
 
     policy: Policy = Policy.FAST
-    max_iterations: int = 5000
-    tolerance: float = 1e-5
-    """Of the largest primal and dual residual, in p.u."""
+    max_iterations: int = MAX_ITERATIONS
+    tolerance: float = TOLERANCE
     time_limit: float = np.inf
-    """In seconds, of iterating."""
-    polish: bool = False
-    """Whether a central solver takes the last step, to violations below 1e-6."""
+    polish: bool | None = None
     checkpoint: Path | str | None = None
-    """A file to write the run to now and then, and to go on from."""
     checkpoint_seconds: float = 10.0
-    """How often."""
     progress: Callable[[Progress], None] | None = None
-    say: Callable[[str], None] = _print
-    """Told what a user should know at once: that compilation takes a while, for example."""
+    notify: Callable[[str], None] = _print_to_stderr
     device: Device = Device.CPU
-    """Where they run. A GPU adds up in another order, so its last bits differ."""
     start: Start = Start.AUTO
-    """From where they set out: flat, or with a power flow, which needs everybody's noisy loads."""
 
     def __post_init__(self) -> None:
         for name, kind in (("policy", Policy), ("device", Device), ("start", Start)):
-            given, (*others, last) = getattr(self, name), (repr(str(one)) for one in kind)
+            given = getattr(self, name)
             if given not in list(kind):
-                raise GridveilError(f"{name}: {given!r} is neither {', '.join(others)} nor {last}")
+                raise GridveilError(f"{name}: {given!r} is none of {', '.join(kind)}")
             object.__setattr__(self, name, kind(given))
         object.__setattr__(self, "tolerance", float(self.tolerance))
         object.__setattr__(self, "max_iterations", int(self.max_iterations))
         if not self.max_iterations >= 1:
             raise GridveilError(f"max_iterations: {self.max_iterations} must be 1 or more")
         if not 0 <= self.tolerance < np.inf:
-            raise GridveilError(f"tolerance: {self.tolerance} must be 0 or more; 1e-5 is usual")
+            raise GridveilError(
+                f"tolerance: {self.tolerance} must be 0 or more; {TOLERANCE:g} is usual"
+            )
         if not self.time_limit > 0:
             raise GridveilError(f"time_limit: {self.time_limit} must be above 0 seconds")

@@ -1,20 +1,21 @@
-"""How the penalties ρ change from iteration to iteration.
+"""How the penalties ρ change from iteration to iteration: residual balancing, and the paper's rule.
 
 **fast.** Where a penalty is too small, an agent and its bus stay apart while the bus's copy z
-rests; where it is too large they agree, and creep along together. It is right where the gap x − z
-and the step of z are the same size. So every ten iterations each group of penalties compares the
-way that both have gone, and moves by 1.3 where one is twice the other. A line balances its own p,
-q, w and θ, by itself: one that carries tens of p.u. needs other penalties than its neighbours.
-Loads balance together, and so do generators, by sums. What keeps this stable:
+rests; where it is too large they agree, but both move slowly. It is right where the gap x − z and
+the step of z are the same size. So every ten iterations, a window, each group of penalties compares
+the sums of both, and changes by a factor of 1.3 where one is twice the other. A line balances its
+own p, q, w and θ, by itself: one that carries tens of p.u. needs other penalties than its
+neighbours. Loads balance together, and so do generators, by sums. What keeps this stable:
 
-- a group that changes its mind needs a larger imbalance next time, so that penalties settle;
+- a group whose penalty changes direction needs a larger imbalance next time, so that penalties
+  settle;
 - no penalty falls while the primal residual grows;
-- a group that went to and fro without getting anywhere, while the residual hardly fell, is held too
-  softly, and its penalty rises.
+- the penalty of a group that oscillates (its z moved, but has got nowhere) while the residual
+  stagnates rises.
 
-Low penalties find the right loads, but a large network then agrees slowly, and the least changes of
-penalties keep it restless. So after 3,500 iterations agreement comes first: while the primal
-residual exceeds 5e-4, no penalty may be below a floor, which rises; below that the floor sinks.
+Low penalties find the right loads, but a large network then agrees slowly, and every change of a
+penalty disturbs it. So after 3,500 iterations agreement comes first: while the primal residual
+exceeds 5e-4, no penalty may be below a floor, which rises; once it does not, the floor sinks.
 
 **paper.** One ρ for all: up by 2 % when the primal residual exceeds 7 times the dual one, down by
 2 % in the opposite case, within 5 and 10⁶; after 4,500 iterations "boosting", up by 2 % each time
@@ -22,6 +23,9 @@ the primal residual exceeds 1e-3.
 """
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from gridveil.admm.compiled import compiled, compiled_inner
 from gridveil.admm.layout import Layout
@@ -33,14 +37,14 @@ WINDOW = 10
 _FACTOR = 1.3
 _IMBALANCE = 2.0
 _CAUTION = 0.3
-"""How much larger the imbalance must be after each change of mind, relatively."""
+"""How much larger the imbalance must be after each change of direction, relatively."""
 _GROWTH = 1.2
 """A primal residual that grew by more, from window to window, forbids lower penalties."""
 _STAGNATION = 0.9
-_TO_AND_FRO = 0.2
-"""Distance over way, below which a group got nowhere."""
+_OSCILLATION = 0.2
+"""Net movement relative to the sum of steps, below which a group oscillates."""
 _SETTLING = 200
-"""Iterations before to and fro means anything."""
+"""Iterations before which oscillation is not considered."""
 _LARGEST_CHANGE = 1e3
 _AGREEING_FROM = 3500
 _AGREED = 5e-4
@@ -54,31 +58,58 @@ BOOSTING_FROM = 4500
 BOOSTING_ABOVE = 1e-3
 
 
+class GroupWorkspace(NamedTuple):
+    """Working memory of residual balancing: one number per group, squares in the metric of ρ."""
+
+    gap_squares: FloatArray
+    """Of x − z, in this iteration."""
+    step_squares: FloatArray
+    """Of Δz, in this iteration."""
+    net_squares: FloatArray
+    """Of how far z is from where the window began."""
+    penalty_factor: FloatArray
+    """By which the penalty changes at the end of a window."""
+
+
 @compiled_inner
-def balance(layout: Layout, state: State, before: FloatArray, primal: float) -> bool:
-    """Take note of an iteration; at the end of a window balance. Return if it was the end."""
-    measure(layout, state, before)
-    add_ways(state)
-    state.residuals[0] += primal
+def group_workspace(groups: int) -> GroupWorkspace:
+    """Return working memory for so many groups."""
+    return GroupWorkspace(np.empty(groups), np.empty(groups), np.empty(groups), np.empty(groups))
+
+
+@compiled_inner
+def balance_residuals(
+    layout: Layout,
+    state: State,
+    workspace: GroupWorkspace,
+    previous_z: FloatArray,
+    primal: float,
+) -> bool:
+    """Add an iteration to the window, and change the penalties at its end; return if they were."""
+    measure_squares(layout, state, workspace, previous_z)
+    add_to_window(state, workspace)
+    state.window_primal[0] += primal
     if state.iteration[0] % WINDOW != 0:
         return False
-    measure_net(layout, state)
+    measure_net_squares(layout, state, workspace)
     stagnates, may_fall = close_window(state)
-    decide(state, stagnates, may_fall)
-    apply(layout, state)
+    choose_factors(state, workspace, stagnates, may_fall)
+    apply_factors(layout, state, workspace)
     return True
 
 
 @compiled_inner
-def measure(layout: Layout, state: State, before: FloatArray) -> None:
-    """Put the squares of this iteration's gaps and steps, group by group, into rows 2 and 3."""
-    ways = state.ways
-    for group in range(len(state.turns)):
-        ways[2, group] = ways[3, group] = 0.0
+def measure_squares(
+    layout: Layout, state: State, workspace: GroupWorkspace, previous_z: FloatArray
+) -> None:
+    """Sum up the squared gaps and steps of this iteration, group by group."""
+    gaps, steps = workspace.gap_squares, workspace.step_squares
+    for group in range(len(gaps)):
+        gaps[group] = steps[group] = 0.0
     for i in range(len(state.x)):
         group = layout.group[i]
-        ways[2, group] += squared_gap(state, i)
-        ways[3, group] += squared_way(state, i, before[i])
+        gaps[group] += squared_gap(state, i)
+        steps[group] += squared_distance(state, i, previous_z[i])
 
 
 @compiled_inner
@@ -88,90 +119,99 @@ def squared_gap(state: State, i: int) -> float:
 
 
 @compiled_inner
-def squared_way(state: State, i: int, since: float) -> float:
-    """Return the square of how far one z is from where it was, in the metric of ρ."""
-    return float(state.rho[i] * (state.z[i] - since) ** 2)
+def squared_distance(state: State, i: int, earlier: float) -> float:
+    """Return the square of how far z is from an earlier value, in the metric of ρ."""
+    return float(state.rho[i] * (state.z[i] - earlier) ** 2)
 
 
 @compiled_inner
-def add_ways(state: State) -> None:
-    """Add the gaps and steps that were measured to the ways of every group."""
-    for group in range(len(state.turns)):
-        add_way(state, group, state.ways[2, group], state.ways[3, group])
+def add_to_window(state: State, workspace: GroupWorkspace) -> None:
+    """Add the measured gaps and steps to the window statistics of every group."""
+    for group in range(len(workspace.gap_squares)):
+        add_group_to_window(
+            state, group, workspace.gap_squares[group], workspace.step_squares[group]
+        )
 
 
 @compiled_inner
-def add_way(state: State, group: int, gap: float, step: float) -> None:
-    """Add a gap and a step, given by their squares, to the ways of a group."""
-    state.ways[0, group] += math.sqrt(gap)
-    state.ways[1, group] += math.sqrt(step)
+def add_group_to_window(state: State, group: int, gap_squares: float, step_squares: float) -> None:
+    """Add a gap and a step, given by their squares, to the window statistics of a group."""
+    state.window_gap[group] += math.sqrt(gap_squares)
+    state.window_step[group] += math.sqrt(step_squares)
 
 
 @compiled_inner
-def measure_net(layout: Layout, state: State) -> None:
-    """Put into row 2 the square of how far each group's z is from where the window began."""
-    net = state.ways[2]
+def measure_net_squares(layout: Layout, state: State, workspace: GroupWorkspace) -> None:
+    """Sum up the squared net movement of z since the window began, group by group."""
+    net = workspace.net_squares
     for group in range(len(net)):
         net[group] = 0.0
     for i in range(len(state.z)):
-        net[layout.group[i]] += squared_way(state, i, state.window_z[i])
+        net[layout.group[i]] += squared_distance(state, i, state.window_z[i])
 
 
 @compiled_inner
 def close_window(state: State) -> tuple[bool, bool]:
     """End a window: return whether the residual stagnates, and whether penalties may fall."""
-    now, last = state.residuals[0], state.residuals[1]
-    state.residuals[1], state.residuals[0] = now, 0.0
-    if state.iteration[0] >= _AGREEING_FROM and now > WINDOW * _AGREED:
-        state.floor[0] = min(max(_FLOOR_RISES * state.floor[0], _FIRST_FLOOR), _HIGHEST_FLOOR)
+    primal, last = state.window_primal[0], state.last_window_primal[0]
+    state.last_window_primal[0], state.window_primal[0] = primal, 0.0
+    floor = state.penalty_floor[0]
+    if state.iteration[0] >= _AGREEING_FROM and primal > WINDOW * _AGREED:
+        state.penalty_floor[0] = min(max(_FLOOR_RISES * floor, _FIRST_FLOOR), _HIGHEST_FLOOR)
     else:
-        state.floor[0] = max(state.floor[0] / _FLOOR_SINKS, LOWEST_FLOOR)
-    stagnates = bool(now > _STAGNATION * last and state.iteration[0] > _SETTLING)
-    return stagnates, bool(now <= _GROWTH * last)
+        state.penalty_floor[0] = max(floor / _FLOOR_SINKS, LOWEST_FLOOR)
+    stagnates = bool(primal > _STAGNATION * last and state.iteration[0] > _SETTLING)
+    return stagnates, bool(primal <= _GROWTH * last)
 
 
 @compiled_inner
-def decide(state: State, stagnates: bool, may_fall: bool) -> None:
-    """Put into row 4 by what each group's penalty changes, and forget the ways."""
-    for group in range(len(state.turns)):
-        state.ways[4, group] = decide_for(state, group, state.ways[2, group], stagnates, may_fall)
+def choose_factors(
+    state: State, workspace: GroupWorkspace, stagnates: bool, may_fall: bool
+) -> None:
+    """Choose the penalty factor of every group, and reset its window statistics."""
+    for group in range(len(workspace.net_squares)):
+        workspace.penalty_factor[group] = choose_factor(
+            state, group, workspace.net_squares[group], stagnates, may_fall
+        )
 
 
 @compiled_inner
-def decide_for(state: State, group: int, net: float, stagnates: bool, may_fall: bool) -> float:
-    """Return by what a group's penalty changes, and forget its ways; `net` is a square."""
-    gap_way, z_way = state.ways[0, group], state.ways[1, group]
-    threshold = _IMBALANCE * (1.0 + _CAUTION * state.turns[group])
+def choose_factor(
+    state: State, group: int, net_squares: float, stagnates: bool, may_fall: bool
+) -> float:
+    """Return the penalty factor of a group, and reset its window statistics."""
+    gap, step = state.window_gap[group], state.window_step[group]
+    threshold = _IMBALANCE * (1.0 + _CAUTION * state.direction_changes[group])
     factor = 1.0
-    if (stagnates and math.sqrt(net) < _TO_AND_FRO * z_way) or gap_way > threshold * z_way:
+    if (stagnates and math.sqrt(net_squares) < _OSCILLATION * step) or gap > threshold * step:
         factor = _FACTOR
-    elif z_way > threshold * gap_way and may_fall:
+    elif step > threshold * gap and may_fall:
         factor = 1.0 / _FACTOR
-    raised = state.raised[group] * factor
-    if raised < state.floor[0]:
-        factor = min(max(state.floor[0] / state.raised[group], 1.0), _FACTOR)
-        raised = state.raised[group] * factor
-    if raised > _LARGEST_CHANGE or raised < 1.0 / _LARGEST_CHANGE:
+    relative, floor = state.relative_penalty[group] * factor, state.penalty_floor[0]
+    if relative < floor:
+        factor = min(max(floor / state.relative_penalty[group], 1.0), _FACTOR)
+        relative = state.relative_penalty[group] * factor
+    if relative > _LARGEST_CHANGE or relative < 1.0 / _LARGEST_CHANGE:
         factor = 1.0
     if (factor - 1.0) * (state.last_factor[group] - 1.0) < 0.0:
-        state.turns[group] += 1.0
+        state.direction_changes[group] += 1.0
     if factor != 1.0:
         state.last_factor[group] = factor
-    state.raised[group] *= factor
-    state.ways[0, group] = state.ways[1, group] = 0.0
+    state.relative_penalty[group] *= factor
+    state.window_gap[group] = state.window_step[group] = 0.0
     return factor
 
 
 @compiled_inner
-def apply(layout: Layout, state: State) -> None:
-    """Change the penalties as was decided, and begin a new window."""
+def apply_factors(layout: Layout, state: State, workspace: GroupWorkspace) -> None:
+    """Change all penalties by the factors of their groups, and begin a new window."""
     for i in range(len(state.rho)):
-        begin_window(state, i, state.ways[4, layout.group[i]])
+        apply_factor(state, i, workspace.penalty_factor[layout.group[i]])
 
 
 @compiled_inner
-def begin_window(state: State, i: int, factor: float) -> None:
-    """Change one penalty, and remember where its window began."""
+def apply_factor(state: State, i: int, factor: float) -> None:
+    """Change the penalty of one copy, and begin its new window."""
     state.rho[i] *= factor
     state.window_z[i] = state.z[i]
 
@@ -190,7 +230,7 @@ def paper_penalty(rho: float, iteration: float, primal: float, dual: float) -> f
 
 
 @compiled_inner
-def follow_the_paper(state: State, primal: float, dual: float) -> bool:
+def apply_paper_rule(state: State, primal: float, dual: float) -> bool:
     """Change the one penalty by the paper's rule; return if it changed."""
     rho = paper_penalty(state.rho[0], state.iteration[0], primal, dual)
     changed = bool(rho != state.rho[0])

@@ -1,4 +1,4 @@
-"""The two ways to choose the penalties ρ."""
+"""The two policies for the penalties ρ."""
 
 from enum import StrEnum
 
@@ -7,4 +7,6 @@ class Policy(StrEnum):
     """How the penalties change; see penalties.py."""
 
     FAST = "fast"
+    """Residual balancing, group by group."""
     PAPER = "paper"
+    """One ρ for all, by the paper's rule."""

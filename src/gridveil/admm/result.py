@@ -1,4 +1,4 @@
-"""What a run of the agents came to."""
+"""The result of a run of the agents."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from gridveil.opf.status import Status
 
 @dataclass(frozen=True, eq=False)
 class AgentRun:
-    """What a run came to."""
+    """The result of a run of the agents."""
 
     status: Status
     state: State = field(repr=False)
@@ -31,7 +31,7 @@ class AgentRun:
 
     @property
     def iterations_per_second(self) -> float:
-        """How fast it was."""
+        """The mean number of iterations per second."""
         return self.iterations_done / self.seconds if self.seconds > 0 else np.nan
 
     @property

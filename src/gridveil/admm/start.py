@@ -1,22 +1,22 @@
-"""From where the agents set out: a flat network, or a power flow of the noisy loads."""
+"""The starting points of the agents: a flat network, or a power flow of the noisy loads."""
 
 from enum import StrEnum
 
 _LINES_FOR_FLOW = 1000
-"""From how many lines on angles take so long to find each other that a power flow pays."""
+"""Number of lines from which a power flow saves more iterations than it costs."""
 
 
 class Start(StrEnum):
-    """What the copies are before the first iteration."""
+    """The copies before the first iteration."""
 
     FLAT = "flat"
-    """Voltages of 1, no angles: what parties that run apart can do."""
+    """Voltages of 1, no angles: the only start of agents that run apart."""
     FLOW = "flow"
     """Outputs and angles of a linear power flow of the noisy loads (dc_flow.py)."""
     AUTO = "auto"
-    """A power flow for large networks."""
+    """A power flow for large networks, flat for others."""
 
 
 def starts_flat(start: Start, lines: int) -> bool:
-    """Whether a network of so many lines sets out flat."""
+    """Whether a network of so many lines starts flat."""
     return start is Start.FLAT or (start is Start.AUTO and lines < _LINES_FOR_FLOW)

@@ -154,7 +154,7 @@ class AgentFlags:
             polish=self.polish,
             checkpoint=self.checkpoint,
             progress=progress,
-            say=notify,
+            notify=notify,
             device=self.device,
             start=self.start,
         )

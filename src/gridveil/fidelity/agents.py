@@ -61,7 +61,7 @@ class Agents(FidelityMethod):
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the loads that the agents agree on."""
         bands = cost_bands(problem.network, problem.costs, problem.beta)
-        layout = build_layout(problem.network, bands)
+        layout = build_layout(problem.network, [band.intervals for band in bands])
         with stop_on_interrupt() as stop:
             run = run_agents(layout, problem.noisy.T.ravel(), self.options, stop)
         return _found(problem.network, problem.noisy, bands, layout, run, self.options)
@@ -84,7 +84,7 @@ class Agents(FidelityMethod):
             return []
         first = problems[0]
         bands = cost_bands(first.network, first.costs, first.beta)
-        layout = build_layout(first.network, bands)
+        layout = build_layout(first.network, [band.intervals for band in bands])
         draws = [problem.noisy.T.ravel() for problem in problems]
         with stop_on_interrupt() as stop:
             if chosen_device(options.device, len(draws) * len(layout.rate)) is Device.CUDA:

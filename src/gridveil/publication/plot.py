@@ -48,8 +48,12 @@ def plot_release(published: PublishedCase, ax: "Axes | None" = None) -> "Axes":
     size = np.hypot(*network.bus_load())
     loaded, room = size > 0, min(1.0, 60 / len(size))
     area = room * (_SMALLEST + (_LARGEST - _SMALLEST) * size / max(size.max(initial=0.0), 1e-12))
-    axes.scatter(*place[~loaded].T, room * 30, "white", edgecolors=_EDGE, zorder=2)
-    axes.scatter(*place[loaded].T, area[loaded], _LOAD, alpha=0.85, label="load", zorder=3)
+    for some, dots, face, edge, label in (
+        (~loaded, np.full(len(size), room * 30), "white", _EDGE, "bus without a load"),
+        (loaded, area, _LOAD, _LOAD, "load"),
+    ):
+        x, y = place[some].T
+        axes.scatter(x, y, s=dots[some], c=face, edgecolors=edge, label=label, zorder=2)
     axes.set_title(f"{network.name}: released loads, and lines by their loading")
     axes.set_aspect("equal")
     axes.set_axis_off()

@@ -1,1 +1,1 @@
-"""Where the agents run: the cores of this machine, or its GPU."""
+"""Backends: what runs the iterations, the cores of this machine or its GPU."""

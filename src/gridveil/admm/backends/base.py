@@ -1,4 +1,4 @@
-"""What iterates the agents, seen from outside: some draws of one network, a stretch at a time."""
+"""The interface of a backend, which iterates draws of one network, several iterations at a time."""
 
 from typing import Protocol
 
@@ -7,23 +7,24 @@ from gridveil.admm.history import History
 from gridveil.admm.state import State
 
 
-class Machine(Protocol):
-    """Runs of one network's agents, one for each draw, all as far as each other unless ended."""
+class Backend(Protocol):
+    """Runs of one network's agents, one per draw, all at the same iteration unless finished."""
 
     device: Device
 
     def advance(self, count: int) -> list[History]:
         """Do at most so many iterations of every draw; return the history of these.
 
-        A draw whose residuals have both stayed within the tolerance for HOLD iterations is done,
-        and so is one whose numbers have ended; its histories are empty from then on.
+        A draw is finished once both residuals were within the tolerance for
+        ITERATIONS_WITHIN_TOLERANCE iterations, or when a residual is not finite; its histories are
+        empty from then on.
         """
         ...
 
-    def calm(self, draw: int) -> float:
-        """Return how many of a draw's last iterations had both residuals within the tolerance."""
+    def within_tolerance_count(self, draw: int) -> float:
+        """Return for how many consecutive iterations a draw has been within the tolerance."""
         ...
 
     def state(self, draw: int) -> State:
-        """Return where a draw stands."""
+        """Return the current state of a draw."""
         ...

@@ -1,4 +1,4 @@
-"""One draw on the cores of this machine."""
+"""The CPU backend: one draw on the cores of this machine."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ import numpy as np
 from gridveil.admm.compiled import ENGINE
 from gridveil.admm.device import Device
 from gridveil.admm.history import History
-from gridveil.admm.initial_state import start_states
+from gridveil.admm.initial_state import initial_states
 from gridveil.admm.iteration import COLUMNS, advance
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions
@@ -21,12 +21,12 @@ from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 
 _LINES_FOR_THREADS = 1000
-"""From how many lines on a single run uses all threads."""
+"""Number of lines from which a single run uses all threads."""
 _all_threads = threading.Lock()
 _PROCESS = os.getpid()
 
 
-class CpuMachine:
+class CpuBackend:
     """Iterates one draw, with all threads or one."""
 
     device = Device.CPU
@@ -39,9 +39,9 @@ class CpuMachine:
         options: AgentOptions,
         threaded: bool,
     ) -> None:
-        """Take a run up where it stands; its state is changed in place."""
+        """Continue from a state, which is changed in place."""
         self._layout, self._noisy, self._state = layout, noisy, state
-        self._as_the_paper = options.policy is Policy.PAPER
+        self._paper_rule = options.policy is Policy.PAPER
         self._tolerance, self._threaded = options.tolerance, threaded
 
     def advance(self, count: int) -> list[History]:
@@ -51,38 +51,39 @@ class CpuMachine:
             self._layout,
             self._noisy,
             self._state,
-            self._as_the_paper,
+            self._paper_rule,
             self._tolerance,
             self._threaded,
             rows,
         )
         return [History(*rows[:done].T)]
 
-    def calm(self, draw: int) -> float:
-        """Return how many of the last iterations had both residuals within the tolerance."""
+    def within_tolerance_count(self, draw: int) -> float:
+        """Return for how many consecutive iterations the draw has been within the tolerance."""
         del draw
-        return float(self._state.iteration[1])
+        return float(self._state.within_tolerance_count[0])
 
     def state(self, draw: int) -> State:
-        """Return where the run stands."""
+        """Return the current state."""
         del draw
         return self._state
 
 
 def compile_agents(layout: Layout, noisy: FloatArray, options: AgentOptions) -> None:
-    """Compile what a run needs, or take it from the cache; say so if it takes a while."""
+    """Compile the agents, or load them from the cache; notify the user if it takes a while."""
     if not ENGINE.is_ready:
-        options.say("compiling the agents, once for this version: about 20 seconds …")
-    (state,) = start_states(layout, [noisy], options.policy, Start.FLAT)
+        options.notify("compiling the agents, once for this version: about 20 seconds …")
+    (state,) = initial_states(layout, [noisy], options.policy, Start.FLAT)
     advance(layout, noisy, state, False, options.tolerance, False, np.empty((0, COLUMNS)))
     ENGINE.complete()
 
 
 @contextmanager
-def threads(layout: Layout, alone: bool) -> Iterator[bool]:
-    """Tell whether to use all threads: for large networks, and for one run at a time.
+def all_threads(layout: Layout, alone: bool) -> Iterator[bool]:
+    """Claim all threads for a run, and give whether it has them.
 
-    Not in a forked process, whose parent may have used threads: they do not survive a fork.
+    Only a large network gets them, and one run at a time. A forked process never does: threads that
+    its parent may have used do not survive a fork.
     """
     large = len(layout.rate) >= _LINES_FOR_THREADS and numba.get_num_threads() > 1
     wanted = alone and large and os.getpid() == _PROCESS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gridveil.admm.compiled import STEPS
-from gridveil.admm.distributed import compile_steps
+from gridveil.admm.compiled import DISTRIBUTED
+from gridveil.admm.distributed import compile_distributed
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import build_layout
 from gridveil.admm.policy import Policy
@@ -108,12 +108,12 @@ def run_coordinator(
 
 def warm_up(tell: Tell) -> None:
     """Compile what members need, or take it from the cache; say so if it takes a while."""
-    if not STEPS.is_ready:
+    if not DISTRIBUTED.is_ready:
         tell("compiling the agents, once for this version: about 20 seconds …")
     network = load_case("case3_lmbd")  # any: the code is the same for all
-    layout = build_layout(network, limit_bands(network.generators))
+    layout = build_layout(network, [band.intervals for band in limit_bands(network.generators)])
     noisy = np.zeros(2 * len(network.loads))
-    compile_steps(layout, noisy, flat_state(layout, noisy, Policy.FAST))
+    compile_distributed(layout, noisy, flat_state(layout, noisy, Policy.FAST))
 
 
 def _check(config: PartyConfig, part: Slice) -> None:

@@ -10,13 +10,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridveil.admm.layout import ANGLES, LINE_COPIES, VOLTAGES, Layout, build_layout
+from gridveil.admm.layout import (
+    ANGLES,
+    FOREIGN_GENERATORS,
+    FOREIGN_LINES,
+    FOREIGN_LOADS,
+    LINE_COPIES,
+    VOLTAGES,
+    Layout,
+    build_layout,
+)
 from gridveil.arrays import IntArray
 from gridveil.federation.partition.slices import FROM, TO, Port, Slice
 from gridveil.fidelity.bands import cost_bands
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
 
 _SIGN = {"load": -1.0, "generator": 1.0, "line": -1.0}
+_FOREIGN_GROUP = {
+    "load": FOREIGN_LOADS,
+    "generator": FOREIGN_GENERATORS,
+    "line": FOREIGN_LINES,
+}
 _POWERS = {FROM: (P_FROM, Q_FROM), TO: (P_TO, Q_TO)}
 _Key = tuple[str, int, int]
 """Kind, number and end of a component."""
@@ -50,7 +64,8 @@ def build_local(part: Slice, beta: float) -> Local:
     """Lay out the agents of a party. The values of its loads play no part."""
     network = part.part()
     costs = np.array([generator.public_cost for generator in part.generators])
-    own = build_layout(network, cost_bands(network, costs, beta, scale=part.cost_scale))
+    bands = cost_bands(network, costs, beta, scale=part.cost_scale)
+    own = build_layout(network, [band.intervals for band in bands])
     foreign = [port for bus in part.buses for port in bus.ports if port.owner != part.party]
     widths = [4 if port.component == "line" else 2 for port in foreign]
     first, count = own.first_line, sum(widths)
@@ -59,8 +74,8 @@ def build_local(part: Slice, beta: float) -> Local:
     place = first
     for port, width in zip(foreign, widths, strict=True):
         where[_key(port)] = np.arange(place, place + width)
-        kind = ("load", "generator", "line").index(port.component)
-        group[place - first : place - first + width] = own.visitors + kind
+        kind = _FOREIGN_GROUP[port.component]
+        group[place - first : place - first + width] = own.groups + kind
         place += width
     return Local(_with_buses(part, own, where, group), tuple(_exchanges(part, where)))
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gridveil.admm.distributed import DUAL, PRIMAL, TOLD, judge
-from gridveil.admm.initial_state import PAPER_START, begun
-from gridveil.admm.iteration import HOLD
+from gridveil.admm.distributed import DUAL, PRIMAL, REPORT_SIZE, evaluate_window
+from gridveil.admm.initial_state import PAPER_START, initial_state
+from gridveil.admm.iteration import ITERATIONS_WITHIN_TOLERANCE
+from gridveil.admm.layout import FIRST_LINE_GROUP
 from gridveil.admm.penalties import paper_penalty
 from gridveil.admm.policy import Policy
-from gridveil.admm.state import State
+from gridveil.admm.state import LINE_VARIABLES
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.names import COORDINATOR
@@ -30,11 +31,7 @@ from gridveil.opf.status import Status
 
 _LINGERING_SECONDS = 0.5
 """How long it stays for those to whom its last word got lost."""
-_GROUPS = 2
-"""Everybody's loads are one, and everybody's generators."""
 _NETS = 2
-_MEMORY = 21 + 3 + VERDICT_SIZE
-"""What it remembers: the two groups, ρ, calm iterations, the iteration, and its last verdict."""
 
 
 class Coordinator:
@@ -51,9 +48,11 @@ class Coordinator:
         """`store` is the file of its state; `progress` gets iteration, primal and dual residual."""
         self._run, self._progress = run, progress
         nothing = np.zeros(0)
-        self._state = begun(nothing, nothing, np.zeros((5, 0)), _GROUPS)
+        self._state = initial_state(
+            nothing, nothing, np.zeros((LINE_VARIABLES, 0)), FIRST_LINE_GROUP
+        )
         self._rho, self._calm = PAPER_START, 0
-        window = run.window * TOLD + _NETS
+        window = run.window * REPORT_SIZE + _NETS
         sizes = {
             (party, kind): size
             for party in run.parties
@@ -63,7 +62,8 @@ class Coordinator:
                 (Kind.DONE, 0),
             )
         }
-        self._slots = Slots(store, run.digest() + b"coordinator", _MEMORY, 2)
+        size = len(self._memory(0, Verdict(None, Status.CONVERGED)))
+        self._slots = Slots(store, run.digest() + b"coordinator", size, 2)
         history = store.with_name(f"{store.name}.history")
         self._rows = Slots(history, run.digest(), 2, run.max_iterations + 1)
         self.letters = Correspondence(channel, run.id, sizes, run.patience, tell, run.window)
@@ -92,7 +92,7 @@ class Coordinator:
             self.letters.advance(t)
             reports = self.letters.collect(Kind.REPORT, t, parties)
             for party, report in reports.items():
-                if len(report) != (t - start) * TOLD + _NETS:
+                if len(report) != (t - start) * REPORT_SIZE + _NETS:
                     raise GridveilError(f"{party} sends a report of a wrong length")
             verdict = self._judge(start, list(reports.values()))
             self._save(t, verdict)
@@ -112,7 +112,7 @@ class Coordinator:
 
     def _judge(self, start: int, reports: list[FloatArray]) -> Verdict:
         """Return the verdict on a window that began after iteration `start`."""
-        rows = np.array([report[:-_NETS].reshape(-1, TOLD) for report in reports])
+        rows = np.array([report[:-_NETS].reshape(-1, REPORT_SIZE) for report in reports])
         told = rows.sum(axis=0)
         told[:, [PRIMAL, DUAL]] = rows[:, :, [PRIMAL, DUAL]].max(axis=0)
         for k, row in enumerate(told):
@@ -120,7 +120,7 @@ class Coordinator:
             self._rows.save(t, row[[PRIMAL, DUAL]])
             calm = primal <= self._run.tolerance and dual <= self._run.tolerance
             self._calm = self._calm + 1 if calm else 0
-            if self._calm >= HOLD:
+            if self._calm >= ITERATIONS_WITHIN_TOLERANCE:
                 return Verdict(t, Status.CONVERGED)
             if t >= self._run.max_iterations:
                 return Verdict(t, Status.ITERATION_LIMIT)
@@ -129,13 +129,18 @@ class Coordinator:
             self._rho = paper_penalty(self._rho, float(t), primal, dual)
             return Verdict(None, Status.CONVERGED, rho=self._rho)
         loads, generators = (float(sum(report[i] for report in reports)) for i in (-2, -1))
-        return Verdict(None, Status.CONVERGED, *judge(self._state, told, (loads, generators)))
+        return Verdict(
+            None, Status.CONVERGED, *evaluate_window(self._state, told, (loads, generators))
+        )
 
     def _save(self, t: int, verdict: Verdict) -> None:
         """Write the verdict before anybody hears it."""
+        self._slots.save((self._slots.last or 0) + 1, self._memory(t, verdict))
+
+    def _memory(self, t: int, verdict: Verdict) -> FloatArray:
+        """Return everything that a restarted coordinator needs, as one vector."""
         rest = [self._rho, self._calm, t]
-        memory = np.concatenate([*map(np.ravel, _kept(self._state)), rest, verdict.values()])
-        self._slots.save((self._slots.last or 0) + 1, memory)
+        return np.concatenate([*map(np.ravel, self._state), rest, verdict.values()])
 
     def _restored(self) -> tuple[int, Verdict | None]:
         """Return the last iteration that was judged, and how; 0 at the start."""
@@ -144,7 +149,7 @@ class Coordinator:
             return 0, None
         memory = self._slots.load(last)
         place = 0
-        for array in _kept(self._state):
+        for array in self._state:
             array.ravel()[:] = memory[place : place + array.size]
             place += array.size
         self._rho, self._calm, t = float(memory[place]), *map(int, memory[place + 1 : place + 3])
@@ -153,10 +158,3 @@ class Coordinator:
         for party in self._run.parties:
             self.letters.keep(Kind.VERDICT, t, party, verdict.values())
         return t, verdict
-
-
-def _kept(state: State) -> tuple[FloatArray, ...]:
-    return (
-        state.ways, state.turns, state.last_factor, state.raised, state.residuals,
-        state.floor, state.iteration,
-    )  # fmt: skip

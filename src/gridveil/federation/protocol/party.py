@@ -14,7 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from gridveil.admm.distributed import TOLD, answer, conclude, net_ways, rebalance, settle
+from gridveil.admm.distributed import (
+    REPORT_SIZE,
+    PenaltyDecision,
+    net_squares,
+    sweep_agents,
+    sweep_buses,
+    sweep_multipliers,
+    update_penalties,
+)
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
@@ -65,7 +73,7 @@ class Party:
         self._name, self._local, self._noisy, self._run = name, local, noisy, run
         self._progress = progress
         self._state, self._vector = _packed(flat_state(local.layout, noisy, run.policy))
-        self._told = self._vector[-TOLD:]
+        self._told = self._vector[-REPORT_SIZE:]
         self._before = np.zeros(local.layout.size)
         self._slots = Slots(store, _problem(local, noisy, run), len(self._vector), _SLOTS)
         self.letters = letters
@@ -96,9 +104,9 @@ class Party:
                 self._obey(verdict)
             t += 1
             self.letters.advance(t)
-            answer(self._local.layout, self._noisy, self._state, self._before)
+            sweep_agents(self._local.layout, self._noisy, self._state, self._before)
             self._exchange(t)
-            conclude(self._local.layout, self._state, self._before, self._told)
+            sweep_multipliers(self._local.layout, self._state, self._before, self._told)
             if not np.isfinite(self._told).all():
                 raise GridveilError(
                     f"{self._name}: its numbers grew beyond all bounds in iteration {t}: extreme "
@@ -120,7 +128,7 @@ class Party:
                 raise GridveilError(f"{exchange.neighbour} sends penalties that are not above 0")
             state.x[exchange.into] = copies
             state.rho[exchange.into_lines] = penalties
-        settle(self._local.layout, state)
+        sweep_buses(self._local.layout, state)
         for exchange in exchanges:
             self.letters.post(Kind.ANSWERS, t, exchange.neighbour, state.z[exchange.into])
         heard = self.letters.collect(Kind.ANSWERS, t, neighbours)
@@ -130,8 +138,8 @@ class Party:
     def _ask(self, t: int) -> Verdict:
         """Report a window to the coordinator, and wait for its verdict."""
         first = t - 1 - (t - 1) % self._run.window
-        rows = [self._slots.load(i)[-TOLD:] for i in range(first + 1, t + 1)]
-        report = np.concatenate([*rows, net_ways(self._local.layout, self._state)])
+        rows = [self._slots.load(i)[-REPORT_SIZE:] for i in range(first + 1, t + 1)]
+        report = np.concatenate([*rows, net_squares(self._local.layout, self._state)])
         self.letters.post(Kind.REPORT, t, COORDINATOR, report)
         (values,) = self.letters.collect(Kind.VERDICT, t, [COORDINATOR]).values()
         verdict = Verdict.of(values)
@@ -144,15 +152,14 @@ class Party:
         if self._run.policy is Policy.PAPER:
             self._state.rho[:] = verdict.rho
             return
-        rebalance(
-            self._local.layout,
-            self._state,
+        decision = PenaltyDecision(
             verdict.stagnates,
             verdict.may_fall,
             verdict.load_factor,
             verdict.generator_factor,
             verdict.floor,
         )
+        update_penalties(self._local.layout, self._state, decision)
 
     def _go_on_from(self, t: int) -> None:
         """Take up the last iteration, and what was said in it and the one before."""
@@ -208,7 +215,7 @@ def _copies(state: State, exchange: Exchange) -> FloatArray:
 def _packed(state: State) -> tuple[State, FloatArray]:
     """Return the state in one piece of memory, with room for what is told behind it."""
     arrays = [np.asarray(array) for array in state]
-    vector = np.zeros(sum(array.size for array in arrays) + TOLD)
+    vector = np.zeros(sum(array.size for array in arrays) + REPORT_SIZE)
     views, place = [], 0
     for array in arrays:
         view = vector[place : place + array.size].reshape(array.shape)

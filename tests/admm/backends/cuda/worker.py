@@ -1,4 +1,4 @@
-"""Runs jobs where the environment says CUDA is: on a GPU, or in Numba's simulator of one."""
+"""Runs jobs on a GPU, or in Numba's simulator of one if the environment says so."""
 
 import pickle
 import sys
@@ -23,13 +23,13 @@ class Job:
     draws: list[FloatArray]
     options: AgentOptions
     at_once: int | None = None
-    """How many draws fit; all, if it is not said."""
+    """How many draws fit; None for all."""
     stop_after: int | None = None
-    """With how many draws done the run is stopped."""
+    """The number of finished draws at which the run is stopped."""
 
 
 def run(jobs):
-    """Run jobs one after the other; return what their draws came to, and told on the way."""
+    """Run jobs one after the other; return the results of their draws."""
     return [_run(job) for job in jobs]
 
 
@@ -38,14 +38,14 @@ def _run(job):
     if len(job.draws) == 1:
         return [run_agents(job.layout, job.draws[0], job.options, stop)]
 
-    def tell(done):
-        if done == job.stop_after:
+    def on_progress(finished):
+        if finished == job.stop_after:
             stop.set()
 
     with pytest.MonkeyPatch.context() as patch:
         if job.at_once is not None:
             patch.setattr(engine, "batch_size", lambda *_: job.at_once)
-        return run_together(job.layout, job.draws, job.options, stop, tell)
+        return run_together(job.layout, job.draws, job.options, stop, on_progress)
 
 
 if __name__ == "__main__":

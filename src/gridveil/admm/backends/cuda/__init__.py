@@ -1,1 +1,1 @@
-"""The agents on a GPU: the same functions as on a CPU, one thread an agent."""
+"""The CUDA backend: the same agents as on a CPU, one thread per agent."""

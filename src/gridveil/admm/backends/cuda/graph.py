@@ -1,6 +1,6 @@
-"""Kernel launches recorded once and replayed as a whole: a CUDA graph.
+"""CUDA graphs: kernel launches captured once and replayed as a whole.
 
-A launch from Python takes longer than most kernels; a graph of hundreds is one launch.
+A launch from Python takes longer than most kernels; a graph of many kernels is one launch.
 """
 
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from numba import cuda
 
 
 class Graph:
-    """What `launch` puts into a stream, to be done again and again."""
+    """The kernel launches of a function, captured for repeated replay."""
 
     def __init__(self, stream: Any, launch: Callable[[], None]) -> None:
-        """Record. The kernels must have been compiled and loaded before."""
+        """Capture the launches. The kernels must have been compiled and loaded before."""
         if cuda_is_simulated():
             self._launch = launch
             return
@@ -21,7 +21,7 @@ class Graph:
 
         handle = driver.CUstream(int(stream.handle))
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        with cuda.defer_cleanup():  # freeing memory would spoil the record
+        with cuda.defer_cleanup():  # freeing memory would invalidate the capture
             _call(driver.cuStreamBeginCapture(handle, mode))
             try:
                 launch()
@@ -34,34 +34,34 @@ class Graph:
             _call(driver.cuGraphDestroy(graph))
 
     def replay(self) -> None:
-        """Put everything into the stream once more."""
+        """Launch everything once more."""
         if cuda_is_simulated():
             self._launch()
         else:
             _call(self._driver.cuGraphLaunch(self._graph, self._handle))
 
     def close(self) -> None:
-        """Give it back to the driver."""
+        """Release the graph."""
         if not cuda_is_simulated():
             _call(self._driver.cuGraphExecDestroy(self._graph))
 
 
 def cuda_is_simulated() -> bool:
-    """Whether kernels run in Numba's simulator, which knows no graphs."""
+    """Whether kernels run in Numba's simulator, which has no graphs."""
     from numba.cuda import config
 
     return bool(config.ENABLE_CUDASIM)
 
 
-def kind_of_gpu() -> str:
-    """Return what code for one GPU and not another is named after."""
+def gpu_kind() -> str:
+    """Return a name of the GPU's compute capability, for which code is compiled."""
     if cuda_is_simulated():
         return "simulated"
     return "cuda{}{}".format(*cuda.get_current_device().compute_capability)
 
 
 def _call(answer: tuple[Any, ...]) -> Any:
-    """Return what a function of the driver gave, or raise its error as Numba does."""
+    """Return the result of a function of the driver, or raise its error as Numba does."""
     code, *rest = answer
     if code.value:
         from numba.cuda.cudadrv.driver import CudaAPIError

@@ -1,4 +1,4 @@
-"""What a user is told where a GPU is not there, or fails."""
+"""The advice to a user where there is no GPU, or it fails."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gridveil import AgentOptions, GridveilError, Ledger, load_case, release
-from gridveil.admm.backends.cuda.session import what_to_do, why_no_gpu
+from gridveil.admm.backends.cuda.availability import advice_on, why_no_gpu
 from gridveil.admm.device import Device, chosen_device
 
 WITHOUT_GPU = pytest.mark.skipif(why_no_gpu() is None, reason="there is a GPU here")
@@ -37,8 +37,8 @@ def gridveil(*arguments):
         ("CUDA_ERROR_ECC_UNCORRECTABLE", "in a new process"),
     ],
 )
-def test_a_failure_of_the_gpu_says_what_to_do_and_offers_the_cpu(name, advice):
-    text = what_to_do(RuntimeError(f"[999] Call to something results in {name}"))
+def test_a_failure_of_the_gpu_comes_with_advice_and_offers_the_cpu(name, advice):
+    text = advice_on(RuntimeError(f"[999] Call to something results in {name}"))
     assert advice in text
     assert "--device cpu" in text
 
@@ -52,22 +52,22 @@ def test_a_failure_of_the_gpu_says_what_to_do_and_offers_the_cpu(name, advice):
         (None, "the compiler for GPUs was not found"),
     ],
 )
-def test_why_a_driver_does_not_start_is_told(monkeypatch, problem, advice):
+def test_the_reason_why_a_driver_does_not_start_is_given(monkeypatch, problem, advice):
     monkeypatch.setattr("numba.cuda.cuda_error", lambda: problem)
-    told = why_no_gpu()
-    assert advice in told
-    assert "--device cpu" in told
+    reason = why_no_gpu()
+    assert advice in reason
+    assert "--device cpu" in reason
 
 
 def test_a_gpu_that_cannot_run_a_kernel_is_refused():
     # The simulator stands for a GPU that seems to be there; what it is made to say is a driver's.
     code = (
-        "from gridveil.admm.backends.cuda import session\n"
+        "from gridveil.admm.backends.cuda import availability\n"
         "from numba import cuda\n"
-        "assert session.why_no_gpu() is None\n"
+        "assert availability.why_no_gpu() is None\n"
         "def fail(): raise RuntimeError('CUDA_ERROR_UNSUPPORTED_PTX_VERSION')\n"
         "cuda.synchronize = fail\n"
-        "print(session.why_no_gpu())"
+        "print(availability.why_no_gpu())"
     )
     result = subprocess.run(
         [sys.executable, "-c", code],
@@ -80,7 +80,7 @@ def test_a_gpu_that_cannot_run_a_kernel_is_refused():
 
 
 def test_a_device_must_be_one():
-    with pytest.raises(GridveilError, match="device: 'gpu' is neither 'cpu', 'cuda' nor 'auto'"):
+    with pytest.raises(GridveilError, match="device: 'gpu' is none of cpu, cuda, auto"):
         AgentOptions(device="gpu")
 
 
@@ -91,10 +91,10 @@ def test_a_gpu_that_is_not_there_is_refused_and_auto_does_without():
     assert chosen_device(Device.AUTO, 10**6) is Device.CPU
 
 
-def test_without_the_extra_its_name_is_told():
+def test_without_the_extra_its_name_is_given():
     code = (
         "import sys; sys.modules['numba_cuda'] = None\n"
-        "from gridveil.admm.backends.cuda.session import why_no_gpu; print(why_no_gpu())"
+        "from gridveil.admm.backends.cuda.availability import why_no_gpu; print(why_no_gpu())"
     )
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
