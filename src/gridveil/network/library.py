@@ -137,3 +137,8 @@ def _pglib_cases() -> list[CaseEntry]:
 def _natural(path: Path) -> tuple[int, str]:
     digits = re.search(r"\d+", path.stem)
     return (int(digits[0]) if digits else 0, path.stem)
+
+
+def as_network(value: Network | str | Path) -> Network:
+    """Return a network as it is, or read the one that a name or a path stands for."""
+    return value if isinstance(value, Network) else load_case(value)
