@@ -7,9 +7,9 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gridveil import defaults
 from gridveil.admm.policy import Policy
 from gridveil.arrays import FloatArray
+from gridveil.defaults import ALPHA, BETA, EPSILON, MAX_ITERATIONS, MECHANISM, TOLERANCE
 from gridveil.errors import GridveilError, told_as_mistakes
 from gridveil.federation.deployment.assembly import assemble_release
 from gridveil.federation.deployment.local_configs import write_configs
@@ -36,13 +36,13 @@ def federate(
     *,
     parties: int | None = None,
     partition: Partition | str | Path | None = None,
-    epsilon: Number = defaults.EPSILON,
-    alpha: Number = defaults.ALPHA,
-    beta: Number = defaults.BETA,
-    mechanism: str = defaults.MECHANISM,
+    epsilon: Number = EPSILON,
+    alpha: Number = ALPHA,
+    beta: Number = BETA,
+    mechanism: str = MECHANISM,
     policy: Policy | str = Policy.FAST,
-    max_iterations: int = defaults.MAX_ITERATIONS,
-    tolerance: float = defaults.TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+    tolerance: float = TOLERANCE,
     costs: PublicCosts | FloatArray | str | Path | None = None,
     costs_source: str = "",
     release_id: str | None = None,

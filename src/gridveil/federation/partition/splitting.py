@@ -60,8 +60,8 @@ def split(
     Example:
         >>> from gridveil.federation.partition.ownership import partition
         >>> slices = split("case14_ieee", partition("case14_ieee", parties=3))
-        >>> [(each.party, each.neighbours) for each in slices]
-        [('party-1', ('party-2',)), ('party-2', ('party-1', 'party-3')), ('party-3', ('party-2',))]
+        >>> slices[0].party, slices[0].neighbours
+        ('party-1', ('party-2', 'party-3'))
     """
     network = as_network(network)
     owned = (

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gridveil import defaults
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
+from gridveil.defaults import MAX_ITERATIONS, MECHANISM, TOLERANCE
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _DIGEST_BYTES = 16
@@ -20,15 +20,15 @@ class Run(BaseModel):
     id: Annotated[str, Field(min_length=1, max_length=200)]
     """The release id: a party draws noise only once for an id."""
     parties: Annotated[tuple[str, ...], Field(min_length=1)]
-    mechanism: str = defaults.MECHANISM
+    mechanism: str = MECHANISM
     epsilon: Annotated[str, Field(min_length=1)]
     """As text, so that one tenth is exactly one tenth."""
     alpha: Annotated[str, Field(min_length=1)]
     """In p.u., as text."""
     beta: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     policy: Policy = Policy.FAST
-    max_iterations: Annotated[int, Field(ge=1, le=10_000_000)] = defaults.MAX_ITERATIONS
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = defaults.TOLERANCE
+    max_iterations: Annotated[int, Field(ge=1, le=10_000_000)] = MAX_ITERATIONS
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = TOLERANCE
     """Of the residuals, in p.u."""
     costs_derived: str = ""
     """Digest of O* if they were computed from the raw loads: an id is valid for one day's costs."""
