@@ -9,15 +9,20 @@ import pytest
 from gridveil.federation.deployment.signals import exit_on_sigterm
 
 
-def test_sigterm_exits_in_order_and_the_handler_is_restored():
-    before = signal.getsignal(signal.SIGTERM)
-    closed = []
-    with pytest.raises(SystemExit) as raised, exit_on_sigterm():
+def run_until_sigterm(closed):
+    with exit_on_sigterm():
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             signal.pause()
         finally:
             closed.append(True)
+
+
+def test_sigterm_exits_in_order_and_the_handler_is_restored():
+    before = signal.getsignal(signal.SIGTERM)
+    closed = []
+    with pytest.raises(SystemExit) as raised:
+        run_until_sigterm(closed)
     assert raised.value.code == 128 + signal.SIGTERM
     assert closed
     assert signal.getsignal(signal.SIGTERM) is before
