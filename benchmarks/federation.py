@@ -16,10 +16,13 @@ from benchmarks.fidelity import SHARED
 from benchmarks.report import write_table
 from gridveil import AgentOptions, Ledger, PolarLaplace, load_case, restore, solve_acopf, verify
 from gridveil.experiments.paper.definitions import definitions
-from gridveil.federation.deployment.assembly import assemble
-from gridveil.federation.deployment.federate import configure, run_members
-from gridveil.federation.partition.ownership import partition_into, traffic
-from gridveil.federation.partition.slices import Slice, split
+from gridveil.federation.deployment.assembly import assemble_release
+from gridveil.federation.deployment.local_configs import write_configs
+from gridveil.federation.deployment.processes import run_members
+from gridveil.federation.partition.ownership import partition
+from gridveil.federation.partition.slices import Slice
+from gridveil.federation.partition.splitting import split
+from gridveil.federation.partition.traffic import traffic
 from gridveil.federation.protocol.settings import Run
 from gridveil.network.network import Network
 from gridveil.privacy.phase import LoadOwner, NoisyLoads, Origin, privatise_loads
@@ -38,16 +41,16 @@ def study(path: Path, count: int, folder: Path) -> dict[str, Any]:
     """Run one federation and compare it."""
     network = load_case(path)
     costs = solve_acopf(network).generator_costs
-    partition = partition_into(network, count)
-    slices = split(network, partition, costs)
+    owned = partition(network, count)
+    slices = split(network, owned, costs)
     run = Run(
-        id=f"{network.name}-{count}", parties=partition.parties, epsilon="1", alpha="0.1", beta=0.1,
+        id=f"{network.name}-{count}", parties=owned.parties, epsilon="1", alpha="0.1", beta=0.1,
         patience=60,
     )  # fmt: skip
     home = Path(tempfile.mkdtemp(dir=folder))
     ledger = home / "ledger"
     last: dict[str, Any] = {}
-    configure(home, slices, run, ledger)
+    write_configs(home, slices, run, ledger)
     started = time.perf_counter()
     contributions, outcome = run_members(home, slices, last.update)
     seconds = time.perf_counter() - started
@@ -67,9 +70,11 @@ def study(path: Path, count: int, folder: Path) -> dict[str, Any]:
         float(np.abs(np.array([mine[name] for name in names]) - theirs).max(initial=0.0))
         for mine, names, theirs in pairs
     )
-    made = assemble(network, contributions, Provenance.DERIVED, "raw loads", outcome.residuals)
+    made = assemble_release(
+        network, contributions, Provenance.DERIVED, "raw loads", outcome.residuals
+    )
     made.save(home / "release")
-    told = [one.told for name, one in last.items() if name in partition.parties]
+    progress = [one.progress for name, one in last.items() if name in owned.parties]
     return {
         "iterations": outcome.iterations,
         "together": together.agents.iterations if together.agents else 0,
@@ -77,10 +82,10 @@ def study(path: Path, count: int, folder: Path) -> dict[str, Any]:
         "status": outcome.status.lower(),
         "verified": verify(home / "release").ok,
         "seconds": seconds,
-        "median_ms": max(one["median_ms"] for one in told),
-        "messages": float(np.mean([one.get("messages_per_iteration", 0.0) for one in told])),
-        "bytes": float(np.mean([one.get("bytes_per_iteration", 0.0) for one in told])),
-        "links": len(traffic(network, partition)) // 2,
+        "median_ms": max(one["median_ms"] for one in progress),
+        "messages": float(np.mean([one.get("messages_per_iteration", 0.0) for one in progress])),
+        "bytes": float(np.mean([one.get("bytes_per_iteration", 0.0) for one in progress])),
+        "links": len(traffic(network, owned)) // 2,
     }
 
 
@@ -89,10 +94,10 @@ def noise(network: Network, slices: list[Slice], run: Run, ledger: Path) -> Nois
     mechanism = PolarLaplace.of(1, "0.1")
     drawn: dict[int, tuple[float, float]] = {}
     for part in (part for part in slices if part.loads):
-        buses = [load.bus for load in part.loads]
+        buses = part.load_buses
         owner = LoadOwner(part.network_id, part.network, part.base_mva, buses)
         name = f"{run.id}/{part.party}"
-        own = privatise_loads(owner, part.own_loads(), mechanism, Ledger(ledger), name)
+        own = privatise_loads(owner, part.true_loads(), mechanism, Ledger(ledger), name)
         drawn |= dict(zip(buses, zip(own.p, own.q, strict=True), strict=True))
     p, q = np.array([drawn[bus] for bus in network.load_buses]).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.EXACT, run.id)

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from gridveil.experiments.study import Study
     from gridveil.experiments.summary import results
     from gridveil.experiments.sweep import sweep
+    from gridveil.federation.deployment.assembly import assemble
+    from gridveil.federation.deployment.federate import federate
+    from gridveil.federation.deployment.members import coordinator, party
+    from gridveil.federation.partition.ownership import partition
+    from gridveil.federation.partition.splitting import split
+    from gridveil.federation.transport import certs
     from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
     from gridveil.fidelity.phase import restore, restore_many
     from gridveil.fidelity.registry import METHODS
@@ -58,6 +64,12 @@ _MODULES = {
     "experiments.study": ["Study"],
     "experiments.summary": ["results"],
     "experiments.sweep": ["sweep"],
+    "federation.deployment.assembly": ["assemble"],
+    "federation.deployment.federate": ["federate"],
+    "federation.deployment.members": ["coordinator", "party"],
+    "federation.partition.ownership": ["partition"],
+    "federation.partition.splitting": ["split"],
+    "federation.transport": ["certs"],
     "fidelity.base": ["BandKind", "FidelityMethod", "FidelityProblem", "Found"],
     "fidelity.phase": ["restore", "restore_many"],
     "fidelity.registry": ["METHODS"],
@@ -88,7 +100,7 @@ _MODULES = {
     "publication.verify": ["Verification", "verify"],
 }
 """Where each public name lives; a module is imported when one of its names is first used."""
-_SUBMODULES = {"budget": "privacy.budget"}
+_SUBMODULES = {"budget": "privacy.budget", "certs": "federation.transport.certs"}
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [*_HOME, "__version__"]

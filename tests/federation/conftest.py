@@ -1,10 +1,10 @@
-"""Compiles what members need before a test begins: nobody's patience is for that."""
+"""Compiles the agents before a test begins: the patience of members does not cover that."""
 
 import pytest
 
-from gridveil.federation.deployment.members import warm_up
+from gridveil.federation.protocol.compilation import compile_agents
 
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled():
-    warm_up(str)
+    compile_agents(str)

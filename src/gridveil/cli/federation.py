@@ -1,22 +1,23 @@
 """`gridveil partition`, `split`, `certs`, `party`, `coordinator`, `assemble` and `federate`."""
 
-import hashlib
-import signal
-import sys
-import time
-from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
-from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.status import Status
-from rich.table import Table
 
+from gridveil import defaults
 from gridveil.admm.policy import Policy
+from gridveil.cli.federation_display import (
+    CoordinatorDisplay,
+    PartyDisplay,
+    log,
+    members_table,
+    print_partition,
+)
+from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
     AlphaOption,
     BetaOption,
@@ -28,37 +29,38 @@ from gridveil.cli.options import (
     MechanismOption,
 )
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.errors import GridveilError
 from gridveil.network.library import load_case
-from gridveil.network.network import Network
-from gridveil.privacy.calibration import exact
-from gridveil.privacy.ledger import default_path, network_id
 
-if TYPE_CHECKING:
-    from gridveil.federation.deployment.federate import Standing
-    from gridveil.federation.partition.ownership import Partition
-    from gridveil.federation.protocol.party import Party
-    from gridveil.publication.costs import PublicCosts
-
-certs = typer.Typer(help="Make a consortium's authority and its members' certificates.",
-                    no_args_is_help=True)  # fmt: skip
+certs = typer.Typer(
+    help="Make a consortium's authority and its members' certificates.", no_args_is_help=True
+)
 
 ConfigOption = Annotated[Path, typer.Option(help="The member's configuration, a TOML file.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, a line each.")]
 PartiesOption = Annotated[
-    int | None, typer.Option("--parties", help="Cut the network into so many parts.")
+    int | None, typer.Option("--parties", help="Cut the network into this number of parts.")
 ]
-_PROGRESS_SECONDS = 0.2
 
 
-def needs_zenoh() -> None:
-    """Refuse to federate without the library for it."""
-    try:
-        import zenoh  # noqa: F401
-    except ImportError:
-        raise GridveilError(
-            "a federation needs Zenoh; pip install 'gridveil[federation]'"
-        ) from None
+@dataclass(frozen=True)
+class PublicCostsOptions:
+    """The public costs O*."""
+
+    costs: CostsOption = None
+    costs_source: CostsSourceOption = ""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The settings of a run."""
+
+    epsilon: EpsilonOption = defaults.EPSILON
+    alpha: AlphaOption = defaults.ALPHA
+    beta: BetaOption = defaults.BETA
+    mechanism: MechanismOption = defaults.MECHANISM
+    policy: Annotated[Policy, typer.Option(help="How penalties change.")] = Policy.FAST
+    max_iterations: Annotated[int, typer.Option(min=1, help="At most.")] = defaults.MAX_ITERATIONS
+    tolerance: Annotated[float, typer.Option(help="Of the residuals, in p.u.")] = defaults.TOLERANCE
 
 
 def partition(
@@ -69,59 +71,46 @@ def partition(
         str | None, typer.Option(help="Parties by this column of the bus table: area, zone.")
     ] = None,
 ) -> None:
-    """Assign every component of a network to a party, and show who talks to whom.
+    """Assign every component of a network to a party, and show which parties exchange messages.
 
-    Change the file as you like: each bus, load, generator and line has its row.
+    Edit the file as you like: each bus, load, generator and line has its row.
 
     Example: gridveil partition case39_epri --parties 5 -o parties.csv
     """
-    from gridveil.federation.partition.ownership import (
-        partition_by,
-        partition_into,
-        write_partition,
-    )
+    from gridveil.federation.partition.ownership import partition, write_partition
 
     network = load_case(case)
-    if (parties is None) == (by is None):
-        raise GridveilError("say --parties N or --by COLUMN")
-    if output.exists():
-        raise GridveilError(f"{output} exists and is not overwritten; choose another file")
-    if parties is not None:
-        found = partition_into(network, parties)
-    else:
-        found = partition_by(network, by or "")
-    write_partition(found, network, output)
-    _print_partition(network, found)
+    owned = partition(network, parties, by)
+    write_partition(owned, network, output)
+    print_partition(network, owned)
 
 
+@grouped
 def split(
     case: CaseArgument,
     parties: Annotated[Path, typer.Argument(help="The partition, a CSV file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to make.")],
-    costs: CostsOption = None,
-    costs_source: CostsSourceOption = "",
+    costs: PublicCostsOptions,
 ) -> None:
-    """Write every party's slice of a network: all it needs, and nothing that is another's.
+    """Write every party's slice of a network: the data it needs, and none of another party's.
 
-    Slices have true loads: each is for its party's eyes only.
+    Slices hold true loads: each is for its party only.
 
     Example: gridveil split case39_epri parties.csv -o slices
     """
     from gridveil.federation.partition.ownership import read_partition
-    from gridveil.federation.partition.slices import split as cut
-    from gridveil.publication.folder import write_folder
+    from gridveil.federation.partition.splitting import split, write_slices
 
     network = load_case(case)
-    found = read_partition(parties, network)
-    public = _costs(network, costs, costs_source)
-    slices = cut(network, found, public.values, public.derived_digest())
-    files = {f"{part.party}.json": part.model_dump_json(indent=1).encode() for part in slices}
-    write_folder(output, files, private=True)
-    _print_partition(network, found)
-    if public.derived_digest():
+    owned = read_partition(parties, network)
+    slices = split(network, owned, **asdict(costs))
+    write_slices(slices, output)
+    print_partition(network, owned)
+    digest = slices[0].costs_derived
+    if digest:
         console.print(
-            "the costs O* were computed from the raw loads and are not protected; everybody's run "
-            f'must have costs_derived = "{public.derived_digest()}"',
+            "the costs O* were computed from the raw loads and are not protected; every member's "
+            f'configuration must have costs_derived = "{digest}"',
             style="yellow",
         )
 
@@ -132,10 +121,10 @@ def init(
     consortium: Annotated[str, typer.Option(help="Name of the consortium.")] = "consortium",
     days: Annotated[float, typer.Option(help="How long it is valid.")] = 365,
 ) -> None:
-    """Make the authority of a consortium. Whoever has its key can be anyone."""
-    from gridveil.federation.transport.certificates import make_authority
+    """Make the authority of a consortium. Whoever has its key can impersonate any member."""
+    from gridveil.federation.transport.certs import init
 
-    make_authority(folder, consortium, days)
+    init(folder, consortium, days)
     console.print(f"the authority of {escape(consortium)} is in {escape(str(folder))}")
 
 
@@ -148,79 +137,33 @@ def issue(
     days: Annotated[float, typer.Option(help="How long it is valid; there is no revocation.")] = 7,
 ) -> None:
     """Make a member's key and certificate, short-lived because none can be revoked."""
-    from gridveil.federation.transport.certificates import issue as make
+    from gridveil.federation.transport.certs import issue
 
-    made = make(authority, output, member, host, days)
-    console.print(f"key and certificate of {escape(member)} are in {made.key.parent}")
+    identity = issue(authority, member, output, host, days)
+    console.print(f"key and certificate of {escape(member)} are in {identity.key.parent}")
 
 
 def party(config: ConfigOption, as_json: JsonOption = False) -> None:
     """Run one party of a federation: its agents, its noise, its messages.
 
-    Started again after a crash it goes on where it was, with the noise it had.
+    A party that is started again after a crash resumes where it was, with the noise it had.
     """
-    needs_zenoh()
     from gridveil.federation.deployment.config import PartyConfig, read_config
-    from gridveil.federation.deployment.federate import STANDARD_INPUT
-    from gridveil.federation.deployment.members import run_party
-    from gridveil.federation.partition.slices import parse_slice, read_slice
+    from gridveil.federation.deployment.members import party
 
     settings = read_config(config, PartyConfig)
-    signal.signal(signal.SIGTERM, _leave)
-    if settings.slice.name == STANDARD_INPUT:
-        part = parse_slice(sys.stdin.buffer.read(), "standard input")
-    else:
-        part = read_slice(settings.slice)
-    last, ends = time.monotonic(), [time.perf_counter()]
-    told: dict[str, Any] = {}
-
-    def progress(iteration: int, running: "Party") -> None:
-        nonlocal last, told
-        ends.append(time.perf_counter())
-        if time.monotonic() - last > _PROGRESS_SECONDS:
-            last, told = time.monotonic(), _counts(running, iteration)
-            if as_json:
-                _line({**told, "iteration": iteration})
-            else:
-                status.update(f"iteration {iteration}, {told['sent']} messages sent")
-
-    with _status(as_json, "starting, and waiting for the others …") as status:
-        result = run_party(settings, part, _tell, progress)
-    pace = float(1000 * np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-    if as_json:
-        _line({**told, "iteration": result.iterations, "median_ms": pace, "done": True})
-    else:
-        console.print(
-            f"{result.iterations} iterations, {pace:.1f} ms each; released loads are in "
-            f"{settings.released}"
-        )
+    with PartyDisplay(as_json) as display:
+        contribution = party(settings, log=log, progress=display.progress)
+    display.finish(contribution.iterations, settings.released)
 
 
 def coordinator(config: ConfigOption, as_json: JsonOption = False) -> None:
-    """Run the coordinator of a federation: it sees residuals and sums, never a load or a flow."""
-    needs_zenoh()
-    from gridveil.federation.deployment.config import CoordinatorConfig, read_config
-    from gridveil.federation.deployment.members import run_coordinator
+    """Run the coordinator of a federation: it receives residuals, never a load or a flow."""
+    from gridveil.federation.deployment.members import coordinator
 
-    settings = read_config(config, CoordinatorConfig)
-    signal.signal(signal.SIGTERM, _leave)
-    last = time.monotonic()
-
-    def progress(iteration: int, primal: float, dual: float) -> None:
-        nonlocal last
-        if time.monotonic() - last > _PROGRESS_SECONDS:
-            last = time.monotonic()
-            if as_json:
-                _line({"iteration": iteration, "primal": primal, "dual": dual})
-            else:
-                status.update(f"iteration {iteration}, primal {primal:.1e}, dual {dual:.1e}")
-
-    with _status(as_json, "starting, and waiting for the parties …") as status:
-        outcome = run_coordinator(settings, _tell, progress)
-    if as_json:
-        _line({"iteration": outcome.iterations, "done": True})
-    else:
-        console.print(f"{outcome.status.lower()} after {outcome.iterations} iterations")
+    with CoordinatorDisplay(as_json) as display:
+        outcome = coordinator(config, log=log, progress=display.progress)
+    display.finish(outcome)
 
 
 def assemble(
@@ -234,54 +177,28 @@ def assemble(
         str, typer.Option(help="Where O* was published; without it, O* is from raw loads.")
     ] = "",
 ) -> None:
-    """Put what all parties released together to one release, as anybody can: all of it is public.
+    """Assemble what all parties released to one release, as anyone can: all of it is public.
 
     Example: gridveil assemble case39_epri north.released south.released -o out
     """
-    from gridveil.federation.deployment.assembly import assemble as put_together
-    from gridveil.federation.deployment.contribution import read_contribution
-    from gridveil.federation.deployment.outcome import read_outcome
-    from gridveil.publication.costs import DERIVED_SOURCE, Provenance
+    from gridveil.federation.deployment.assembly import assemble
 
-    found = [read_contribution(path) for path in contributions]
-    buses = [load.bus for one in found for load in one.loads]
-    try:
-        network = load_case(case, buses)
-    except GridveilError as error:
-        raise GridveilError(f"{error}; is the contribution of a party missing?") from None
-    if any(one.run.costs_derived for one in found) == bool(costs_source):
-        raise GridveilError(
-            "--costs-source: "
-            + (
-                "these costs were computed from raw loads, not published"
-                if costs_source
-                else "say where the costs O* of this run were published"
-            )
-        )
-    residuals = None if outcome is None else read_outcome(outcome).residuals
-    provenance = Provenance.PUBLISHED if costs_source else Provenance.DERIVED
-    made = put_together(network, found, provenance, costs_source or DERIVED_SOURCE, residuals)
-    made.save(output)
+    release = assemble(case, contributions, outcome=outcome, costs_source=costs_source)
+    release.save(output)
     console.print(f"[bold green]released[/] to {escape(str(output))}", highlight=False)
     console.print(f"check it with: gridveil verify {output}", style="dim", markup=False)
 
 
+@grouped
 def federate(
     case: CaseArgument,
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to make.")],
+    run: RunOptions,
+    costs: PublicCostsOptions,
     parties: PartiesOption = None,
-    partition_file: Annotated[
+    partition: Annotated[
         Path | None, typer.Option("--partition", help="Or the partition, a CSV file.")
     ] = None,
-    epsilon: EpsilonOption = "1",
-    alpha: AlphaOption = "0.1",
-    beta: BetaOption = "0.01",
-    mechanism: MechanismOption = "polar-laplace",
-    policy: Annotated[Policy, typer.Option(help="How penalties change.")] = Policy.FAST,
-    max_iterations: Annotated[int, typer.Option(min=1, help="At most.")] = 5000,
-    tolerance: Annotated[float, typer.Option(help="Of the residuals, in p.u.")] = 1e-5,
-    costs: CostsOption = None,
-    costs_source: CostsSourceOption = "",
     release_id: Annotated[
         str | None, typer.Option(help="Name of the draw; the same id never draws again.")
     ] = None,
@@ -289,169 +206,42 @@ def federate(
     sign: Annotated[Path | None, typer.Option(help="Sign with this Ed25519 key (PEM).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Release a network among parties: a process each, on this machine, with all the security.
+    """Make a federated release on this machine: one process per party, mutual TLS between them.
 
-    The same release as `gridveil release --method admm`, but no process ever sees another party's
+    The same release as `gridveil release --method admm`, but no process receives another party's
     loads, costs or limits.
 
     Example: gridveil federate case39_epri --parties 5 --beta 0.01 -o out
     """
-    needs_zenoh()
-    from gridveil.federation.deployment.federate import federate as run
-    from gridveil.federation.partition.ownership import partition_into, read_partition
-    from gridveil.federation.partition.slices import split as cut
-    from gridveil.federation.protocol.settings import Run
+    from gridveil.federation.deployment.federate import federate
     from gridveil.publication.folder import check_writable
-    from gridveil.publication.signing import read_private_key
 
-    if (parties is None) == (partition_file is None):
-        raise GridveilError("say --parties N or --partition FILE")
     check_writable(output)
-    key = None if sign is None else read_private_key(sign)
-    network = load_case(case)
-    found = (
-        partition_into(network, parties)
-        if parties is not None
-        else read_partition(partition_file or Path(), network)
-    )
-    public = _costs(network, costs, costs_source)
-    settings = Run(
-        id=release_id or _default_id(network, found, epsilon, alpha, mechanism, public),
-        parties=found.parties,
-        mechanism=mechanism,
-        epsilon=str(exact(epsilon, "epsilon")),
-        alpha=str(exact(alpha, "alpha")),
-        beta=float(exact(beta, "beta")),
-        policy=policy,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        costs_derived=public.derived_digest(),
-    )
-    slices = cut(network, found, public.values, public.derived_digest())
-    signal.signal(signal.SIGTERM, _leave)
     with Live(console=error_console, transient=True, refresh_per_second=5) as live:
-        made = run(
-            network,
-            slices,
-            settings,
-            public,
-            ledger or default_path(),
-            key,
-            _tell,
-            lambda standing: live.update(_standing_table(standing)),
+        release = federate(
+            case,
+            parties=parties,
+            partition=partition,
+            **asdict(run),
+            **asdict(costs),
+            release_id=release_id,
+            ledger=ledger,
+            key=sign,
+            log=log,
+            watch=lambda members: live.update(members_table(members)),
         )
-    made.save(output)
+    release.save(output)
+    certificate = release.certificate
     if as_json:
-        print_json({"folder": str(output), **made.certificate.model_dump(mode="json")})
+        print_json({"folder": str(output), **certificate.model_dump(mode="json")})
         return
-    told = made.certificate
     console.print(
-        f"[bold green]released[/] to {escape(str(output))} by {len(slices)} parties (release id "
-        f"{escape(told.release_id)})",
+        f"[bold green]released[/] to {escape(str(output))} (release id "
+        f"{escape(certificate.release_id)})",
         highlight=False,
     )
-    console.print(told.protection.promise)
+    console.print(certificate.protection.promise)
     console.print(
-        f"the last, central step moved the loads by {made.restored.displacement:.1e} p.u. in all"
+        f"the last, central step moved the loads by {release.restored.displacement:.1e} p.u. in all"
     )
     console.print(f"check it with: gridveil verify {output}", style="dim", markup=False)
-
-
-def _costs(network: Network, path: Path | None, source: str) -> "PublicCosts":
-    from gridveil.publication.costs import derived_costs, read_costs
-
-    if path is None and source:
-        raise GridveilError("--costs-source: means something with --costs only")
-    return derived_costs(network) if path is None else read_costs(path, source, network)
-
-
-def _default_id(
-    network: Network,
-    found: "Partition",
-    epsilon: str,
-    alpha: str,
-    mechanism: str,
-    costs: "PublicCosts",
-) -> str:
-    """Return the id of a release without one: the same parties and parameters draw once."""
-    told = (
-        f"{network_id(network)} {found} {exact(epsilon, 'epsilon')} {exact(alpha, 'alpha')} "
-        f"{mechanism} {costs.provenance}"
-    )
-    return f"{network.name}-federated-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
-
-
-def _print_partition(network: Network, found: "Partition") -> None:
-    from gridveil.federation.partition.ownership import traffic
-
-    table = Table(title="who owns what")
-    for heading in ("party", "buses", "loads", "generators", "lines"):
-        table.add_column(heading, justify="left" if heading == "party" else "right")
-    for name in found.parties:
-        owned = (found.buses, found.loads, found.generators, found.lines)
-        table.add_row(name, *(str(owners.count(name)) for owners in owned))
-    console.print(table)
-    links = traffic(network, found)
-    table = Table(title="who talks to whom, in every iteration")
-    for heading in ("from", "to", "copies", "penalties", "answers", "bytes"):
-        table.add_column(heading, justify="left" if heading in ("from", "to") else "right")
-    for link in links:
-        table.add_row(
-            link.sender,
-            link.receiver,
-            *map(str, (link.copies, link.penalties, link.answers, link.data_bytes)),
-        )
-    console.print(table)
-    alone = sorted(set(found.parties) - {link.sender for link in links})
-    if alone:
-        console.print(f"no neighbours: {', '.join(alone)}", style="yellow")
-
-
-def _standing_table(standing: "Mapping[str, Standing]") -> Table:
-    table = Table()
-    for heading in ("member", "iteration", "messages sent", "kB sent", "repeated", ""):
-        table.add_column(heading, justify="right" if heading != "member" else "left")
-    for name, one in standing.items():
-        told = one.told
-        state = "done" if told.get("done") else "stopped" if one.exit_status else ""
-        if "primal" in told:
-            state = f"primal {told['primal']:.1e}, dual {told['dual']:.1e}"
-        table.add_row(
-            name,
-            str(told.get("iteration", "starting")),
-            *(str(told.get(column, "")) for column in ("sent", "sent_kb", "repeated")),
-            state,
-        )
-    return table
-
-
-def _counts(running: "Party", iteration: int) -> dict[str, Any]:
-    counts = running.letters.counts
-    return {
-        "sent": counts.sent,
-        "sent_kb": round(counts.sent_bytes / 1000),
-        "repeated": counts.repeated,
-        "messages_per_iteration": counts.sent / iteration,
-        "bytes_per_iteration": counts.sent_bytes / iteration,
-    }
-
-
-def _status(silent: bool, text: str) -> Status:
-    """Return a line that shows where a member stands, on a terminal and unless it is silent."""
-    shown = Console(stderr=True, quiet=True) if silent else error_console
-    return shown.status(text)
-
-
-def _leave(number: int, frame: object) -> None:
-    """End in order when asked to: nothing is left running or lying about."""
-    del frame
-    raise SystemExit(128 + number)
-
-
-def _tell(text: str) -> None:
-    error_console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _line(value: dict[str, Any]) -> None:
-    print_json(value)
-    sys.stdout.flush()

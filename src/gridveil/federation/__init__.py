@@ -1,1 +1,1 @@
-"""Parties that run apart: each with its own slice of the network, its agents and its ledger."""
+"""Federated releases: each party runs its own agents, with its own slice and its own ledger."""

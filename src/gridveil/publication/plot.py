@@ -43,7 +43,9 @@ def plot_release(published: PublishedCase, ax: "Axes | None" = None) -> "Axes":
         if some.any():
             width = 1.0 if low == 0 else 2.2
             axes.add_collection(
-                LineCollection(list(ends[some]), colors=colour, linewidths=width, label=f"line {label}")
+                LineCollection(
+                    list(ends[some]), colors=colour, linewidths=width, label=f"line {label}"
+                )
             )
     size = np.hypot(*network.bus_load())
     loaded, room = size > 0, min(1.0, 60 / len(size))

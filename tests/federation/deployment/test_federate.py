@@ -19,25 +19,18 @@ from gridveil import AgentOptions, Ledger, PolarLaplace, load_case, restore, sol
 from gridveil.cli.main import app
 from gridveil.federation.deployment.contribution import read_contribution
 from gridveil.federation.names import COORDINATOR
-from gridveil.federation.partition.ownership import partition_into
-from gridveil.federation.partition.slices import split
+from gridveil.federation.partition.ownership import partition
+from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.messages import run_digest
 from gridveil.federation.protocol.settings import Run
-from gridveil.federation.transport.recording import read_record
+from gridveil.federation.transport.recording import read_recording
 from gridveil.privacy.phase import LoadOwner, NoisyLoads, Origin, privatise_loads
 
 pytest.importorskip("zenoh", reason="Zenoh is an extra")
-from gridveil.federation.deployment.federate import configure, run_members, start_member
+from gridveil.federation.deployment.local_configs import write_configs
+from gridveil.federation.deployment.processes import run_members, start_member
 
 BETA = 0.1
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled():
-    """Compile once, so that members start alike."""
-    from gridveil.federation.deployment.members import warm_up
-
-    warm_up(lambda _: None)
 
 
 def marked(network):
@@ -64,14 +57,14 @@ class Federation:
     def __init__(self, folder, case="case39_epri", count=5, addresses=None, **changes):
         self.folder, self.network = folder, marked(load_case(case))
         self.costs = solve_acopf(self.network).generator_costs
-        partition = partition_into(self.network, count)
-        self.slices = {part.party: part for part in split(self.network, partition, self.costs)}
+        owned = partition(self.network, count)
+        self.slices = {part.party: part for part in split(self.network, owned, self.costs)}
         self.run = Run(
-            **{"id": "spring", "parties": partition.parties, "epsilon": "1", "alpha": "0.1",
+            **{"id": "spring", "parties": owned.parties, "epsilon": "1", "alpha": "0.1",
                "beta": BETA, "patience": 60, **changes}
         )  # fmt: skip
         self.ledger = folder / "ledger"
-        configure(folder, list(self.slices.values()), self.run, self.ledger, addresses)
+        write_configs(folder, list(self.slices.values()), self.run, self.ledger, addresses)
         self.names = [*self.slices, COORDINATOR]
 
     def start(self, name):
@@ -89,7 +82,7 @@ class Federation:
             name = f"{self.run.id}/{part.party}"
             ledger = Ledger(self.ledger)
             assert ledger.knows(name)
-            own = privatise_loads(owner, part.own_loads(), mechanism, ledger, name)
+            own = privatise_loads(owner, part.true_loads(), mechanism, ledger, name)
             loads |= dict(zip(buses, zip(own.p, own.q, strict=True), strict=True))
             times[name] = ledger.entry(name)
         p, q = np.array([loads[bus] for bus in self.network.load_buses]).T
@@ -112,9 +105,9 @@ def test_the_command_makes_a_release_that_verifies(tmp_path, monkeypatch):
     monkeypatch.setenv("GRIDVEIL_LEDGER", str(tmp_path / "ledger"))
     out = tmp_path / "out"
     arguments = ["federate", "case14_ieee", "--parties", "3", "--beta", "0.1", "-o", str(out)]
-    told = CliRunner().invoke(app, arguments)
-    assert told.exit_code == 0, told.output
-    assert "released" in told.stdout
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.output
+    assert "released" in shown.stdout
     assert sorted(path.name for path in out.iterdir()) == [
         "certificate.json", "loads.csv", "network.m", "report.html",
     ]  # fmt: skip
@@ -138,7 +131,7 @@ def test_by_hand_from_partition_to_release(tmp_path):
 
     parties, slices = tmp_path / "parties.csv", tmp_path / "slices"
     told = command("partition", "case14_ieee", "--parties", 2, "-o", parties)
-    assert "who talks to whom" in told
+    assert "who sends whom what" in told
     command("split", "case14_ieee", parties, "-o", slices)
     assert (slices / "party-1.json").stat().st_mode & 0o077 == 0
     command("certs", "init", tmp_path / "authority", "--consortium", "north")
@@ -153,7 +146,7 @@ def test_by_hand_from_partition_to_release(tmp_path):
     assert told.exit_code != 0  # never over another
 
 
-def test_nothing_raw_and_nothing_of_others_is_ever_said(tmp_path):
+def test_no_message_holds_raw_or_foreign_data(tmp_path):
     federation = Federation(tmp_path, "case14_ieee", 3, max_iterations=200, tolerance=0)
     for name in federation.names:
         path = tmp_path / f"{name}.toml"
@@ -171,7 +164,7 @@ def test_nothing_raw_and_nothing_of_others_is_ever_said(tmp_path):
         assert len(planted[part.party]) > 10
     run = run_digest(federation.run.id)
     for name in federation.names:
-        messages = list(read_record(tmp_path / f"{name}.record"))
+        messages = list(read_recording(tmp_path / f"{name}.record"))
         assert len(messages) > 100
         for _, _, data in messages:
             assert data[:4] == b"GVF1"
@@ -188,11 +181,11 @@ def test_nothing_raw_and_nothing_of_others_is_ever_said(tmp_path):
                     assert repr(form).encode() not in said
     # A party's record has messages of its neighbours and the coordinator only.
     for party, part in federation.slices.items():
-        peers = {who for _, who, _ in read_record(tmp_path / f"{party}.record")}
+        peers = {who for _, who, _ in read_recording(tmp_path / f"{party}.record")}
         assert peers == {*part.neighbours, COORDINATOR}
     # The coordinator hears reports of so many numbers, whatever the size of a party.
     sizes = {
-        len(data) for way, _, data in read_record(tmp_path / f"{COORDINATOR}.record")
+        len(data) for way, _, data in read_recording(tmp_path / f"{COORDINATOR}.record")
         if way == b"i" and data[4] == 4
     }  # fmt: skip
     assert sizes == {32 + 8 * (10 * 6 + 2)}
@@ -243,7 +236,7 @@ def test_a_party_that_never_comes_back_is_named_by_the_others(tmp_path):
         if name == "party-2":
             continue
         assert process.wait(timeout=30) == 2
-        assert "no word from party-2" in process.stderr.read(), name
+        assert "no message from party-2" in process.stderr.read(), name
     assert time.monotonic() - lost < 25
 
 

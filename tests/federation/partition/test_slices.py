@@ -1,5 +1,6 @@
 """A slice has all that its party needs, and nothing that is another's."""
 
+import hashlib
 import json
 import re
 
@@ -8,13 +9,15 @@ import pytest
 
 from gridveil import load_case, solve_acopf
 from gridveil.errors import GridveilError
-from gridveil.federation.partition.local_agents import build_local
-from gridveil.federation.partition.ownership import partition_into
-from gridveil.federation.partition.slices import Slice, parse_slice, split
+from gridveil.federation.partition.local_agents import build_local_agents
+from gridveil.federation.partition.ownership import partition, write_partition
+from gridveil.federation.partition.slices import Slice, parse_slice
+from gridveil.federation.partition.splitting import split, write_slices
+from gridveil.publication.costs import derived_costs
 
 NETWORK = load_case("case39_epri")
 COSTS = solve_acopf(NETWORK).generator_costs
-PARTITION = partition_into(NETWORK, 5)
+PARTITION = partition(NETWORK, 5)
 SLICES = split(NETWORK, PARTITION, COSTS)
 
 
@@ -80,12 +83,12 @@ def test_both_sides_call_what_they_share_the_same():
     exchanges = {
         (part.party, exchange.neighbour): exchange
         for part in SLICES
-        for exchange in build_local(part, 0.1).exchanges
+        for exchange in build_local_agents(part, 0.1).exchanges
     }
     for (mine, theirs), exchange in exchanges.items():
         back = exchanges[theirs, mine]
-        assert exchange.agreement == back.agreement
-        assert (len(exchange.out), len(exchange.into)) == (len(back.into), len(back.out))
+        assert exchange.digest == back.digest
+        assert (len(exchange.away), len(exchange.foreign)) == (len(back.foreign), len(back.away))
 
 
 def test_true_loads_stay_out_of_what_is_printed():
@@ -117,3 +120,29 @@ def test_a_broken_slice_is_refused_with_its_place(change, message):
         parse_slice(json.dumps(content).encode(), "here")
     assert repr(SLICES[0].loads[0].q) not in str(caught.value)
     assert isinstance(SLICES[0], Slice)
+
+
+DIGESTS = ("955cd9db18a4383d", "5f482d59b4bbd4de", "b4af2a2984343e61")
+"""Of the files of 14 buses in three slices, with the costs 1, 2, … $/h."""
+
+
+def test_the_files_of_slices_stay_as_they_are(tmp_path):
+    network = load_case("case14_ieee")
+    costs = np.arange(len(network.generators)) + 1.0
+    slices = split(network, partition(network, 3), costs)
+    write_slices(slices, tmp_path / "slices")
+    for part, digest in zip(slices, DIGESTS, strict=True):
+        data = (tmp_path / "slices" / f"{part.party}.json").read_bytes()
+        assert hashlib.sha256(data).hexdigest()[:16] == digest
+        assert parse_slice(data, "here") == part
+
+
+def test_costs_that_are_not_given_come_from_the_raw_loads(tmp_path):
+    path = tmp_path / "parties.csv"
+    write_partition(PARTITION, NETWORK, path)
+    derived = derived_costs(NETWORK)
+    slices = split("case39_epri", path)
+    assert slices == split(NETWORK, PARTITION, derived)
+    assert {part.costs_derived for part in slices} == {derived.derived_digest()} != {""}
+    with pytest.raises(GridveilError, match="only if costs are given"):
+        split(NETWORK, PARTITION, costs_source="a report")

@@ -1,4 +1,4 @@
-"""What is wrong is dropped and told, and the run ends as if it had never come."""
+"""What is wrong is dropped and logged, and the run ends as if it had never come."""
 
 import random
 import re
@@ -7,9 +7,15 @@ import time
 import numpy as np
 import pytest
 
-from gridveil.federation.partition.ownership import partition_into
-from gridveil.federation.protocol.messages import Kind, RefusedError, decode, encode, run_digest
-from tests.federation.here import QueueChannel, federated, joined, problem, together
+from gridveil.federation.partition.ownership import partition
+from gridveil.federation.protocol.messages import (
+    InvalidMessageError,
+    MessageKind,
+    decode,
+    encode,
+    run_digest,
+)
+from tests.federation.in_process import QueueChannel, federated, joined, problem, together
 
 RUN = run_digest("test")
 
@@ -43,8 +49,8 @@ class Meddling(QueueChannel):
                 encode(RUN, kind, iteration + 5, np.zeros(count)),
                 encode(RUN, kind, 2**32 - 1, np.zeros(count)),
                 encode(run_digest("another run"), kind, iteration, np.zeros(count)),
-                encode(RUN, Kind.VERDICT, iteration, np.zeros(3)),
-                encode(RUN, Kind.COPIES, iteration, np.zeros(100_000)),
+                encode(RUN, MessageKind.DECISION, iteration, np.zeros(3)),
+                encode(RUN, MessageKind.COPIES, iteration, np.zeros(100_000)),
                 b"GVF1" + bytes([99]) + data[5:],
             ],
             3,
@@ -55,29 +61,29 @@ def both(channel, folder, iterations):
     """Run a network in one process and as three parties over a channel; return what both say."""
     network, costs, noisy, beta = problem("case14_ieee")
     one = together(network, costs, noisy, beta, max_iterations=iterations)
-    found, parts, members, told = federated(
-        network, costs, noisy, beta, partition_into(network, 3), folder, channel,
+    found, parts, members, logged = federated(
+        network, costs, noisy, beta, partition(network, 3), folder, channel,
         max_iterations=iterations,
     )  # fmt: skip
-    return one, joined(network, found, parts), members, told
+    return one, joined(network, found, parts), members, logged
 
 
 def test_rubbish_changes_nothing_and_is_told(tmp_path):
-    one, values, members, told = both(Meddling, tmp_path, 60)
+    one, values, members, logged = both(Meddling, tmp_path, 60)
     np.testing.assert_array_equal(values["p"], one.p)
     np.testing.assert_array_equal(values["v"], one.point.v)
-    reasons = {reason for member in members.values() for _, reason in member.letters.counts.refused}
+    reasons = {reason for member in members.values() for _, reason in member.mailbox.counts.refused}
     assert reasons >= {
         "too short",
-        "not one of ours",
+        "not a message of this protocol",
         "of another run",
         "of the wrong length",
-        "with numbers that are none",
-        "from the future",
+        "with numbers that are not finite",
+        "from a future iteration",
     }
-    assert any("was dropped: with numbers that are none" in text for text in told)
+    assert any("was dropped: with numbers that are not finite" in text for text in logged)
     # A flood of it does not flood the log.
-    assert len(told) < 4 * 3 * 2 * 12
+    assert len(logged) < 4 * 3 * 2 * 12
 
 
 class Losing(QueueChannel):
@@ -93,7 +99,7 @@ class Losing(QueueChannel):
 def test_lost_messages_are_sent_again(tmp_path):
     one, values, members, _ = both(Losing, tmp_path, 40)
     np.testing.assert_array_equal(values["p"], one.p)
-    assert sum(member.letters.counts.repeated for member in members.values()) > 0
+    assert sum(member.mailbox.counts.repeated for member in members.values()) > 0
 
 
 class Silent(QueueChannel):
@@ -122,51 +128,51 @@ def test_who_falls_silent_is_named_by_all_in_time(tmp_path):
     network, costs, noisy, beta = problem("case14_ieee")
     started = time.monotonic()
     found, *_ = federated(
-        network, costs, noisy, beta, partition_into(network, 4), tmp_path, Silent, patience=2.0
+        network, costs, noisy, beta, partition(network, 4), tmp_path, Silent, patience=2.0
     )
     assert time.monotonic() - started < 20
     for name, error in found.items():
         assert isinstance(error, Exception), name
         if name != "party-2":
-            assert "no word from party-2 for 2 seconds: it is not connected" in str(error), name
+            assert "no message from party-2 for 2 seconds: it is not connected" in str(error), name
 
 
 def test_who_stands_still_ends_the_run_too(tmp_path):
     network, costs, noisy, beta = problem("case14_ieee")
     found, _, members, _ = federated(
-        network, costs, noisy, beta, partition_into(network, 4), tmp_path, Stuck, patience=2.0
+        network, costs, noisy, beta, partition(network, 4), tmp_path, Stuck, patience=2.0
     )
     assert all(isinstance(error, Exception) for error in found.values())
     texts = {name: str(error) for name, error in found.items()}
     # Who loses patience first is anybody's luck. Those whom party-2 keeps waiting know it.
-    assert any("heard of, but no further for" in text for text in texts.values())
+    assert any("connected, but no progress for" in text for text in texts.values())
     for exchange in members["party-2"].local.exchanges:
         assert re.match(
-            r"heard of, but no further for \d+ seconds: party-2$"
-            r"|\S+ stopped the run while party-2 was awaited: ",
+            r"connected, but no progress for \d+ seconds: party-2$"
+            r"|\S+ stopped the run while waiting for party-2: ",
             texts[exchange.neighbour],
         ), texts
 
 
 def test_other_settings_are_noticed_before_anything_is_run(tmp_path):
     network, costs, noisy, beta = problem("case14_ieee")
-    partition = partition_into(network, 2)
+    owned = partition(network, 2)
 
     class Other(QueueChannel):
-        """A party that greets with other settings."""
+        """A party whose HELLO has other settings."""
 
         def send(self, to, data):
             message = decode(RUN, data)
-            if self.name == "party-1" and message.kind is Kind.HELLO:
-                data = encode(RUN, Kind.HELLO, 0, message.values + 1)
+            if self.name == "party-1" and message.kind is MessageKind.HELLO:
+                data = encode(RUN, MessageKind.HELLO, 0, message.values + 1)
             super().send(to, data)
 
-    found, *_ = federated(network, costs, noisy, beta, partition, tmp_path, Other)
+    found, *_ = federated(network, costs, noisy, beta, owned, tmp_path, Other)
     assert any("do not agree" in str(error) for error in found.values())
     assert all(isinstance(error, Exception) for error in found.values())
 
 
 @pytest.mark.parametrize("data", [b"", b"GVF1", b"x" * 28, b"GVF1" + b"\x00" * 40])
 def test_what_is_no_message_is_refused(data):
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidMessageError):
         decode(RUN, data)

@@ -5,19 +5,19 @@ import random
 import numpy as np
 import pytest
 
-from gridveil.federation.partition.ownership import Partition, partition_into
+from gridveil.federation.partition.ownership import Partition, partition
 from tests.cases import NESTA, needs_nesta
-from tests.federation.here import federated, joined, problem, together
+from tests.federation.in_process import federated, joined, problem, together
 
 ITERATIONS = 120
 CASES = sorted(path.stem for path in NESTA.glob("*.m")) if NESTA.is_dir() else []
 
 
-def assert_same(case, partition, folder, **options):
+def assert_same(case, cut, folder, **options):
     network, costs, noisy, beta = problem(case)
     one = together(network, costs, noisy, beta, **options)
-    found, parts, members, told = federated(
-        network, costs, noisy, beta, partition(network), folder, **options
+    found, parts, members, logged = federated(
+        network, costs, noisy, beta, cut(network), folder, **options
     )
     for name, result in found.items():
         assert not isinstance(result, BaseException), (name, result)
@@ -27,12 +27,12 @@ def assert_same(case, partition, folder, **options):
     for mine, theirs in zip(values.values(), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     run = one.agents
-    verdict = found["coordinator"]
-    assert (verdict.stop, verdict.status) == (run.iterations, run.status)
-    history = members["coordinator"].history(verdict.stop)
+    decision = found["coordinator"]
+    assert (decision.stop, decision.status) == (run.iterations, run.status)
+    history = members["coordinator"].history(decision.stop)
     np.testing.assert_array_equal(history[:, 0], run.history.primal)
     np.testing.assert_array_equal(history[:, 1], run.history.dual)
-    assert told == []
+    assert logged == []
 
 
 @needs_nesta
@@ -40,7 +40,7 @@ def assert_same(case, partition, folder, **options):
 @pytest.mark.parametrize("count", [2, 5, 10])
 def test_nesta(case, count, tmp_path):
     def cut(network):
-        return partition_into(network, min(count, len(network.buses)))
+        return partition(network, min(count, len(network.buses)))
 
     assert_same(str(NESTA / f"{case}.m"), cut, tmp_path, max_iterations=ITERATIONS)
 
@@ -49,7 +49,7 @@ def test_nesta(case, count, tmp_path):
 def test_to_the_end(policy, tmp_path):
     most = 5000 if policy == "fast" else 333
     options = {"policy": policy, "max_iterations": most}
-    assert_same("case14_ieee", lambda network: partition_into(network, 4), tmp_path, **options)
+    assert_same("case14_ieee", lambda network: partition(network, 4), tmp_path, **options)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -71,4 +71,4 @@ def test_however_components_are_owned(seed, tmp_path):
 
 
 def test_one_party_is_a_federation_too(tmp_path):
-    assert_same("case5_pjm", lambda n: partition_into(n, 1), tmp_path, max_iterations=50)
+    assert_same("case5_pjm", lambda n: partition(n, 1), tmp_path, max_iterations=50)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gridveil.errors import GridveilError
-from gridveil.federation.transport.certificates import Identity, issue, make_authority
+from gridveil.federation.transport.certs import Identity, init, issue
 
 zenoh = pytest.importorskip("zenoh")
 
@@ -25,7 +25,7 @@ NAMES = ("a", "b", "c")
 ECHO = """
 import sys
 from pathlib import Path
-from gridveil.federation.transport.certificates import identity_of
+from gridveil.federation.transport.certs import identity_of
 from gridveil.federation.transport.zenoh import open_zenoh
 
 name, listen, peer, address, folder = sys.argv[1:]
@@ -40,9 +40,9 @@ with open_zenoh(name, listen, {peer: address}, identity_of(Path(folder), name), 
 def folder(tmp_path_factory):
     """The certificates of a consortium: three members that speak, and one that has no peers."""
     folder = tmp_path_factory.mktemp("consortium")
-    make_authority(folder / "authority", "test", 30)
+    init(folder / "authority", "test", 30)
     for name in (*NAMES, "outsider"):
-        issue(folder / "authority", folder, name, [HOST], 1)
+        issue(folder / "authority", name, folder, [HOST], 1)
     return folder
 
 
@@ -236,9 +236,9 @@ def test_mistakes_are_told(folder, addresses):
 def test_strangers_get_no_link(folder, parties, addresses, tmp_path):
     """Without a certificate, with another authority's, with an expired one, and without TLS."""
     second = 1 / 86400
-    expired = issue(folder / "authority", tmp_path / "expired", "a", [HOST], second)
-    make_authority(tmp_path / "authority", "test", 30)
-    other = issue(tmp_path / "authority", tmp_path / "other", "a", [HOST], 1)
+    expired = issue(folder / "authority", "a", tmp_path / "expired", [HOST], second)
+    init(tmp_path / "authority", "test", 30)
+    other = issue(tmp_path / "authority", "a", tmp_path / "other", [HOST], 1)
     authority = {"root_ca_certificate": identity(folder, "a").authority}
     time.sleep(1.1)
     with (

@@ -1,1 +1,1 @@
-"""Members from configuration files, and what they publish."""
+"""Members as processes: configuration, what they publish, and the release made from it."""

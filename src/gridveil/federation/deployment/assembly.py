@@ -1,7 +1,9 @@
-"""Puts the parties' contributions together to one release, as anybody can: all of it is public."""
+"""Assembles the parties' contributions to a release, as anyone can: all of them are public."""
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -9,14 +11,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gridveil.admm.history import History
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.federation.deployment.contribution import Contribution
-from gridveil.federation.partition.ownership import BUS, GENERATOR, LOAD, numbers
+from gridveil.federation.deployment.contribution import Contribution, read_contribution
+from gridveil.federation.deployment.outcome import Outcome, read_outcome
+from gridveil.federation.partition.ownership import BUS, GENERATOR, LOAD, component_numbers
 from gridveil.federation.protocol.settings import Run
 from gridveil.fidelity.agents import Agents
 from gridveil.fidelity.bands import cost_bands
 from gridveil.fidelity.base import BandKind, FidelityProblem, Found
 from gridveil.fidelity.central import Attempt, nearest_loads
 from gridveil.fidelity.result import Restored, evaluate
+from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.status import Status
@@ -25,11 +29,62 @@ from gridveil.privacy.ledger import Entry, network_id
 from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
-from gridveil.publication.costs import Provenance, PublicCosts
+from gridveil.publication.costs import DERIVED_SOURCE, Provenance, PublicCosts
 from gridveil.publication.make import Basis, Release, certify
+from gridveil.publication.signing import read_private_key
 
 
 def assemble(
+    network: Network | str | Path,
+    contributions: Sequence[Contribution | str | Path],
+    *,
+    outcome: Outcome | str | Path | None = None,
+    costs_source: str = "",
+    key: Ed25519PrivateKey | str | Path | None = None,
+) -> Release:
+    """Assemble what all parties released to one release, as anyone can: all of it is public.
+
+    Args:
+        network: The network, its name or its file; its loads are not used.
+        contributions: What each party released, or the files.
+        outcome: The coordinator's outcome, or its file: the residuals for the report.
+        costs_source: Where O* was published; empty if it was computed from raw loads.
+        key: Sign the certificate with this Ed25519 key, or the PEM file of each.
+
+    Raises:
+        GridveilError: The contributions do not belong together, or one is missing.
+
+    Example::
+
+        made = assemble("case39_epri", ["north.released", "south.released"])
+        made.save("out")
+    """
+    read = [
+        each if isinstance(each, Contribution) else read_contribution(Path(each))
+        for each in contributions
+    ]
+    if not isinstance(network, Network):
+        network = _load_network(network, read)
+    derived = any(each.run.costs_derived for each in read)
+    if derived and costs_source:
+        raise GridveilError(
+            "costs_source: the costs O* of this run were computed from raw loads, not published"
+        )
+    if not derived and not costs_source:
+        raise GridveilError("costs_source: say where the costs O* of this run were published")
+    if outcome is not None and not isinstance(outcome, Outcome):
+        outcome = read_outcome(Path(outcome))
+    return assemble_release(
+        network,
+        read,
+        Provenance.DERIVED if derived else Provenance.PUBLISHED,
+        costs_source or DERIVED_SOURCE,
+        None if outcome is None else outcome.residuals,
+        read_private_key(Path(key)) if isinstance(key, str | Path) else key,
+    )
+
+
+def assemble_release(
     network: Network,
     contributions: Sequence[Contribution],
     provenance: Provenance,
@@ -37,14 +92,14 @@ def assemble(
     residuals: FloatArray | None = None,
     key: Ed25519PrivateKey | None = None,
 ) -> Release:
-    """Make a release from everybody's contributions; of the network, loads play no part.
+    """Make a release from all contributions and the provenance of O*.
 
     A last central step moves the agreed loads to where the network works to 1e-6: by about the
-    agents' tolerance, or by more where they had not quite agreed. `residuals` are the largest
-    primal and dual ones of every iteration, and `provenance` and `source` say where O* comes from.
+    agents' tolerance, or by more where they did not quite agree. `residuals` are the largest primal
+    and dual ones of every iteration.
     """
     _check(network, contributions)
-    agreed = _agreed(network, contributions)
+    restored = _restored(network, contributions)
     first = contributions[0]
     basis = Basis(
         release_id=first.run.id,
@@ -53,56 +108,72 @@ def assemble(
         origin=Origin.EXACT,
         epsilon_costs=0.0,
         entry=_entry(contributions),
-        costs=PublicCosts(agreed.costs, provenance, source),
+        costs=PublicCosts(restored.costs, provenance, source),
         beta=first.run.beta,
         band=BandKind.GENERATOR,
         method=Agents,
     )
-    return certify(blank(network), basis, agreed, _history(residuals), key)
+    return certify(blank(network), basis, restored, _history(residuals), key)
+
+
+def _load_network(name_or_path: str | Path, contributions: Sequence[Contribution]) -> Network:
+    """Read the network with a load at every bus for which one is contributed."""
+    buses = [bus for each in contributions for bus in each.load_buses]
+    try:
+        return load_case(name_or_path, buses)
+    except GridveilError as error:
+        raise GridveilError(f"{error}; is the contribution of a party missing?") from None
 
 
 def _check(network: Network, contributions: Sequence[Contribution]) -> None:
-    """Refuse contributions that do not belong together, or leave something out."""
+    """Refuse contributions that do not belong together or are not complete."""
     if not contributions:
-        raise GridveilError("no contributions to put together")
+        raise GridveilError("no contributions to assemble")
     first = contributions[0]
-    for one in contributions:
-        if one.network_id != network_id(network):
-            raise GridveilError(f"{one.party}: its contribution is to another network")
-        if one.run.digest() != first.run.digest():
-            raise GridveilError(f"{one.party} and {first.party} took part in different runs")
-        if (one.status, one.iterations) != (first.status, first.iterations):
-            raise GridveilError(f"{one.party} and {first.party} ended differently")
-    named = numbers(network)
-    given = {
-        BUS: [bus.number for one in contributions for bus in one.buses],
-        LOAD: [load.bus for one in contributions for load in one.loads],
-        GENERATOR: [generator.number for one in contributions for generator in one.generators],
+    for each in contributions:
+        if each.network_id != network_id(network):
+            raise GridveilError(f"{each.party}: its contribution is to another network")
+        if each.run.digest() != first.run.digest():
+            raise GridveilError(f"{each.party} and {first.party} took part in different runs")
+        if (each.status, each.iterations) != (first.status, first.iterations):
+            raise GridveilError(f"{each.party} and {first.party} ended differently")
+    contributed = {
+        BUS: [bus.number for each in contributions for bus in each.buses],
+        LOAD: [bus for each in contributions for bus in each.load_buses],
+        GENERATOR: [generator.number for each in contributions for generator in each.generators],
     }
-    for kind, found in given.items():
-        twice = sorted({number for number in found if found.count(number) > 1})
-        if twice:
-            raise GridveilError(f"{kind} {twice[0]}: two parties contribute it")
-        missing = sorted(set(named[kind]) - set(found))
-        unknown = sorted(set(found) - set(named[kind]))
-        if missing or unknown:
-            what = f"{kind} {(missing or unknown)[0]}"
-            reason = "nobody contributes it" if missing else "the network has no such"
-            raise GridveilError(f"{what}: {reason}")
+    numbers = component_numbers(network)
+    for component, found in contributed.items():
+        _check_complete(component, numbers[component], found)
 
 
-def _agreed(network: Network, contributions: Sequence[Contribution]) -> Restored:
-    """Return what the parties agreed on, after a last central step, judged like any other."""
-    named = numbers(network)
-    loads = {load.bus: load for one in contributions for load in one.loads}
-    gens = {gen.number: gen for one in contributions for gen in one.generators}
-    buses = {bus.number: bus for one in contributions for bus in one.buses}
-    p, q = (np.array([getattr(loads[n], c) for n in named[LOAD]], dtype=float) for c in ("p", "q"))
-    point = OperatingPoint(
-        *(np.array([getattr(buses[n], c) for n in named[BUS]]) for c in ("v", "theta")),
-        *(np.array([getattr(gens[n], c) for n in named[GENERATOR]]) for c in ("p", "q")),
+def _check_complete(component: str, expected: Sequence[int], found: Sequence[int]) -> None:
+    """Refuse components that no party contributes, two contribute, or the network lacks."""
+    repeated = sorted(number for number, count in Counter(found).items() if count > 1)
+    if repeated:
+        raise GridveilError(f"{component} {repeated[0]}: two parties contribute it")
+    missing = sorted(set(expected) - set(found))
+    if missing:
+        raise GridveilError(f"{component} {missing[0]}: no party contributes it")
+    unknown = sorted(set(found) - set(expected))
+    if unknown:
+        raise GridveilError(f"{component} {unknown[0]}: the network has no such {component}")
+
+
+def _restored(network: Network, contributions: Sequence[Contribution]) -> Restored:
+    """Return what the parties agreed on after a last central step, evaluated like any result."""
+    numbers = component_numbers(network)
+    loads = {load.bus: load for each in contributions for load in each.loads}
+    gens = {gen.number: gen for each in contributions for gen in each.generators}
+    buses = {bus.number: bus for each in contributions for bus in each.buses}
+    p, q = (
+        np.array([getattr(loads[n], c) for n in numbers[LOAD]], dtype=float) for c in ("p", "q")
     )
-    costs = np.array([gens[number].public_cost for number in named[GENERATOR]])
+    point = OperatingPoint(
+        *(np.array([getattr(buses[n], c) for n in numbers[BUS]]) for c in ("v", "theta")),
+        *(np.array([getattr(gens[n], c) for n in numbers[GENERATOR]]) for c in ("p", "q")),
+    )
+    costs = np.array([gens[number].public_cost for number in numbers[GENERATOR]])
     first = contributions[0]
     status = Status[first.status]
     if status is Status.FAILED:
@@ -122,34 +193,34 @@ def _parameters(run: Run) -> dict[str, str]:
 
 
 def _guarantee(contributions: Sequence[Contribution]) -> Guarantee:
-    """Return what every load is promised, which must be the same for all."""
-    told = [
-        {**one.guarantee, "not_covered": tuple(one.guarantee.get("not_covered", ()))}
-        for one in contributions
+    """Return the guarantee of every load, which must be the same for all parties."""
+    guarantees = [
+        {**each.guarantee, "not_covered": tuple(each.guarantee.get("not_covered", ()))}
+        for each in contributions
     ]
-    if any(guarantee != told[0] for guarantee in told):
-        raise GridveilError("the parties promise different things; compare their mechanisms")
+    if any(guarantee != guarantees[0] for guarantee in guarantees):
+        raise GridveilError("the parties' guarantees differ; compare their mechanisms")
     try:
-        return Guarantee(**told[0])
+        return Guarantee(**guarantees[0])
     except TypeError as error:
         raise GridveilError(f"{contributions[0].party}: its guarantee: {error}") from None
 
 
 def _entry(contributions: Sequence[Contribution]) -> Entry:
-    """Return what the ledgers say together: the last draw, and the most any load has spent."""
-    charged = [one for one in contributions if one.loads]
+    """Combine the ledgers' entries: the last draw, and the most that any load has spent."""
+    charged = [each for each in contributions if each.loads]
     if not charged:
-        raise GridveilError("nobody contributes a load, so there is nothing to release")
-    distances = {one.distance_mva for one in charged}
+        raise GridveilError("no party contributes a load, so there is nothing to release")
+    distances = {each.distance_mva for each in charged}
     if len(distances) > 1:
         raise GridveilError(
-            "the parties' ledgers count their budgets at different distances; a common figure "
-            "cannot be given"
+            "the parties' ledgers count their budgets at different distances, so there is no "
+            "common figure"
         )
     distance = next(iter(distances))
-    most = max(Fraction(one.cumulative) for one in charged)
+    most = max(Fraction(each.cumulative) for each in charged)
     return Entry(
-        drawn_at=max(one.drawn_at for one in charged),
+        drawn_at=max(each.drawn_at for each in charged),
         charge=Fraction(str(contributions[0].run.epsilon)),
         cumulative=most,
         distance=None if distance is None else Fraction(distance),
@@ -159,5 +230,5 @@ def _entry(contributions: Sequence[Contribution]) -> Entry:
 def _history(residuals: FloatArray | None) -> History | None:
     if residuals is None:
         return None
-    untold = np.full(len(residuals), np.nan)
-    return History(residuals[:, 0], residuals[:, 1], untold, untold, untold)
+    unknown = np.full(len(residuals), np.nan)
+    return History(residuals[:, 0], residuals[:, 1], unknown, unknown, unknown)

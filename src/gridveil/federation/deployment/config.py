@@ -8,68 +8,68 @@ from pydantic import BaseModel, ConfigDict
 from gridveil.errors import GridveilError, told_as_mistakes
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.protocol.settings import Run
-from gridveil.federation.transport.certificates import Identity
+from gridveil.federation.transport.certs import Identity
 from gridveil.files import read_toml
 
+STANDARD_INPUT = "-"
+"""As the name of a slice file: the slice comes through standard input."""
 
-class Member(BaseModel):
-    """How a member reaches the others, and what is to be run."""
+
+class MemberConfig(BaseModel):
+    """Where a member reaches the others, and the settings of the run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     consortium: str
     listen: str
-    """host:port"""
+    """Its own address, as host:port."""
     peers: dict[str, str]
-    """host:port of everybody it talks to."""
+    """The address of each peer, as host:port, by name."""
     authority: Path
     certificate: Path
     key: Path
     state: Path
-    """Where it keeps what it needs to go on after a crash."""
+    """Where its last iterations are saved, to resume after a crash."""
     record: Path | None = None
-    """Where to write everything that is said to it and by it, before encryption."""
+    """Where all messages are recorded, before encryption."""
     run: Run
 
     @property
     def identity(self) -> Identity:
-        """Its certificate."""
+        """The files with which it proves its name."""
         return Identity(self.authority, self.certificate, self.key)
 
 
-class PartyConfig(Member):
-    """A party: also its name, its slice, its ledger, and where its released loads go."""
+class PartyConfig(MemberConfig):
+    """The configuration of a party."""
 
     name: str
     slice: Path
     ledger: Path
     released: Path
+    """Where its contribution is written."""
 
 
-class CoordinatorConfig(Member):
-    """The coordinator: also where it writes how the run went."""
+class CoordinatorConfig(MemberConfig):
+    """The configuration of the coordinator."""
 
     outcome: Path
+    """Where status and residuals of the run are written."""
 
 
-M = TypeVar("M", bound=Member)
+C = TypeVar("C", bound=MemberConfig)
 
 
-def read_config(path: Path, kind: type[M]) -> M:
+def read_config(path: Path, kind: type[C]) -> C:
     """Read the configuration of a member, or say what is wrong with it."""
     content = read_toml(path)
     with told_as_mistakes(path):
         config = kind.model_validate(content)
-    here = path.parent
-    paths = {name: here / value for name, value in config if isinstance(value, Path)}
+    paths = {name: path.parent / value for name, value in config if isinstance(value, Path)}
     config = config.model_copy(update=paths)
-    name = config.name if isinstance(config, PartyConfig) else COORDINATOR
-    if isinstance(config, PartyConfig):
-        if name not in config.run.parties:
-            raise GridveilError(f"{path}: run.parties: {name!r} is not among them")
-        needed = {COORDINATOR}
-    else:
-        needed = set(config.run.parties)
-    missing = sorted(needed - set(config.peers))
+    if isinstance(config, PartyConfig) and config.name not in config.run.parties:
+        raise GridveilError(f"{path}: run.parties: {config.name!r} is not among them")
+    required = {COORDINATOR} if isinstance(config, PartyConfig) else set(config.run.parties)
+    missing = sorted(required - set(config.peers))
     if missing:
         raise GridveilError(f"{path}: peers: the address of {missing[0]} is missing")
     return config

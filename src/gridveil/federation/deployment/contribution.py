@@ -1,6 +1,6 @@
-"""What a party publishes of itself at the end of a run: its released loads, and how it runs them.
+"""What a party publishes at the end of a run: its released loads, and the operating point.
 
-Nothing of it is secret. The loads are private ones, moved to where the network works.
+All of it is public. The loads are noisy ones, moved to where the network works.
 """
 
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gridveil.errors import GridveilError, told_as_mistakes
 from gridveil.federation.partition.slices import Slice
-from gridveil.federation.protocol.party import Agreed
+from gridveil.federation.protocol.party import PartyResult
 from gridveil.federation.protocol.settings import Run
 from gridveil.files import read_file, write_atomically
 from gridveil.opf.status import Status
@@ -19,15 +19,14 @@ from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-_EXACT = r"^\d+(/[1-9]\d*)?$"
-"""A number as a fraction."""
+_FRACTION = r"^\d+(/[1-9]\d*)?$"
 
 
-class _Part(BaseModel):
+class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ReleasedLoad(_Part):
+class ReleasedLoad(_Record):
     """A released load, in p.u."""
 
     bus: int
@@ -35,7 +34,7 @@ class ReleasedLoad(_Part):
     q: Finite
 
 
-class RunningGenerator(_Part):
+class DispatchedGenerator(_Record):
     """A generator's output in p.u., and its public cost O* in $/h."""
 
     number: int
@@ -44,7 +43,7 @@ class RunningGenerator(_Part):
     public_cost: Finite
 
 
-class RunningBus(_Part):
+class BusVoltage(_Record):
     """A bus's voltage, in p.u. and radians."""
 
     number: int
@@ -52,7 +51,7 @@ class RunningBus(_Part):
     theta: Finite
 
 
-class Contribution(_Part):
+class Contribution(_Record):
     """One party's part of a release."""
 
     format: Literal["gridveil-contribution-1"] = "gridveil-contribution-1"
@@ -63,49 +62,57 @@ class Contribution(_Part):
     iterations: int
     guarantee: dict[str, Any]
     drawn_at: str
-    cumulative: Annotated[str, Field(pattern=_EXACT)]
-    """The most any of its loads has spent, as an exact number."""
-    distance_mva: Annotated[str, Field(pattern=_EXACT)] | None
+    cumulative: Annotated[str, Field(pattern=_FRACTION)]
+    """The most that any of its loads has spent, as an exact number."""
+    distance_mva: Annotated[str, Field(pattern=_FRACTION)] | None
     loads: tuple[ReleasedLoad, ...]
-    generators: tuple[RunningGenerator, ...]
-    buses: tuple[RunningBus, ...]
+    generators: tuple[DispatchedGenerator, ...]
+    buses: tuple[BusVoltage, ...]
+
+    @property
+    def load_buses(self) -> list[int]:
+        """The number of each load's bus."""
+        return [load.bus for load in self.loads]
 
 
-def contribution_of(
-    part: Slice, run: Run, found: Agreed, guarantee: Guarantee, entry: Entry | None
+def make_contribution(
+    party_slice: Slice, run: Run, result: PartyResult, guarantee: Guarantee, entry: Entry | None
 ) -> Contribution:
-    """Return what a party publishes; `entry` is its ledger's, None without loads."""
+    """Return what a party publishes; `entry` is its ledger's, None for a party without loads."""
+    point = result.point
     return Contribution(
-        party=part.party,
-        network_id=part.network_id,
+        party=party_slice.party,
+        network_id=party_slice.network_id,
         run=run,
-        status=found.status.name,
-        iterations=found.iterations,
+        status=result.status.name,
+        iterations=result.iterations,
         guarantee=asdict(guarantee),
         drawn_at="" if entry is None else entry.drawn_at,
         cumulative="0" if entry is None else str(entry.cumulative),
         distance_mva=None if entry is None or entry.distance is None else str(entry.distance),
         loads=tuple(
-            ReleasedLoad(bus=load.bus, p=p, q=q)
-            for load, p, q in zip(part.loads, found.p.tolist(), found.q.tolist(), strict=True)
+            ReleasedLoad(bus=bus, p=p, q=q)
+            for bus, p, q in zip(
+                party_slice.load_buses, result.p.tolist(), result.q.tolist(), strict=True
+            )
         ),
         generators=tuple(
-            RunningGenerator(number=gen.number, p=p, q=q, public_cost=gen.public_cost)
+            DispatchedGenerator(number=gen.number, p=p, q=q, public_cost=gen.public_cost)
             for gen, p, q in zip(
-                part.generators, found.point.p.tolist(), found.point.q.tolist(), strict=True
+                party_slice.generators, point.p.tolist(), point.q.tolist(), strict=True
             )
         ),
         buses=tuple(
-            RunningBus(number=bus.number, v=v, theta=theta)
+            BusVoltage(number=bus.number, v=v, theta=theta)
             for bus, v, theta in zip(
-                part.buses, found.point.v.tolist(), found.point.theta.tolist(), strict=True
+                party_slice.buses, point.v.tolist(), point.theta.tolist(), strict=True
             )
         ),
     )
 
 
 def write_contribution(contribution: Contribution, path: Path) -> None:
-    """Write a contribution, whole or not at all."""
+    """Write a contribution; the file appears whole or not at all."""
     write_atomically(path, contribution.model_dump_json(indent=1).encode() + b"\n")
 
 

@@ -1,215 +1,154 @@
-"""A whole federation on one machine: a process to each party, and all the security of many.
+"""A federated release on this machine: one process per party, mutual TLS as between machines."""
 
-Slices have true loads, so they go to their parties through pipes and never touch the disk.
-"""
-
-import json
-import socket
-import subprocess
-import sys
+import hashlib
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gridveil.errors import GridveilError
-from gridveil.federation.deployment.assembly import assemble
-from gridveil.federation.deployment.contribution import Contribution, read_contribution
-from gridveil.federation.deployment.members import warm_up
-from gridveil.federation.deployment.outcome import Outcome, read_outcome
-from gridveil.federation.names import COORDINATOR
-from gridveil.federation.partition.slices import Slice
+from gridveil.admm.policy import Policy
+from gridveil.arrays import FloatArray
+from gridveil.defaults import ALPHA, BETA, EPSILON, MAX_ITERATIONS, MECHANISM, TOLERANCE
+from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.federation.deployment.assembly import assemble_release
+from gridveil.federation.deployment.local_configs import write_configs
+from gridveil.federation.deployment.noise import run_mechanism
+from gridveil.federation.deployment.processes import Watch, run_members
+from gridveil.federation.deployment.signals import exit_on_sigterm
+from gridveil.federation.partition.ownership import Partition, read_partition
+from gridveil.federation.partition.ownership import partition as assign_parties
+from gridveil.federation.partition.splitting import public_costs, split
+from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.settings import Run
-from gridveil.federation.transport.certificates import identity_of, issue, make_authority
+from gridveil.federation.transport.zenoh import require_zenoh
+from gridveil.network.library import as_network
 from gridveil.network.network import Network
+from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.ledger import Ledger, default_path, network_id
 from gridveil.publication.costs import PublicCosts
 from gridveil.publication.make import Release
-
-CONSORTIUM = "embedded"
-_HOST = "127.0.0.1"
-_DAYS = 1.0
-_POLL_SECONDS = 0.1
-_LEAVING_SECONDS = 3.0
-STANDARD_INPUT = "-"
-
-
-@dataclass
-class Standing:
-    """Where a member stands, as it tells itself."""
-
-    told: dict[str, Any] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
-    exit_status: int | None = None
+from gridveil.publication.signing import read_private_key
 
 
 def federate(
-    network: Network,
-    slices: Sequence[Slice],
-    run: Run,
-    costs: PublicCosts,
-    ledger: Path,
-    key: Ed25519PrivateKey | None = None,
-    tell: Callable[[str], None] = lambda _: None,
-    watch: Callable[[Mapping[str, Standing]], None] = lambda _: None,
+    network: Network | str | Path,
+    *,
+    parties: int | None = None,
+    partition: Partition | str | Path | None = None,
+    epsilon: Number = EPSILON,
+    alpha: Number = ALPHA,
+    beta: Number = BETA,
+    mechanism: str = MECHANISM,
+    policy: Policy | str = Policy.FAST,
+    max_iterations: int = MAX_ITERATIONS,
+    tolerance: float = TOLERANCE,
+    costs: PublicCosts | FloatArray | str | Path | None = None,
+    costs_source: str = "",
+    release_id: str | None = None,
+    ledger: Ledger | str | Path | None = None,
+    key: Ed25519PrivateKey | str | Path | None = None,
+    log: Callable[[str], None] = lambda _: None,
+    watch: Watch = lambda _: None,
 ) -> Release:
-    """Run a federation and put what its parties publish together to a release.
+    """Make a federated release on this machine: one process per party, mutual TLS between them.
 
-    `watch` gets where everybody stands, several times a second.
+    It is the same release as with the method "admm", but no process receives another party's loads,
+    costs or limits.
+
+    Args:
+        network: The network, its name or its file.
+        parties: Cut the network into this number of parties,
+        partition: or who owns what, or the CSV file that says so.
+        epsilon: Privacy budget ε of each load.
+        alpha: Distance α up to which loads are indistinguishable, in p.u.
+        beta: How far costs may differ from O*, relatively.
+        mechanism: Name of the privacy mechanism; one that needs no public bounds.
+        policy: How penalties change.
+        max_iterations: Of the agents.
+        tolerance: Of the agents' residuals, in p.u.
+        costs: The public costs O* in $/h: known ones, an array of them, or a CSV file. By default
+            they are computed from the raw loads, which no noise protects.
+        costs_source: Where costs in an array or a file were published.
+        release_id: Name of the draw; noise is drawn and charged only once for an id. By default it
+            is made from the network, the partition and the parameters.
+        ledger: The ledger of all parties; GRIDVEIL_LEDGER or a file in your data folder by default.
+        key: Sign the certificate with this Ed25519 key, or the PEM file of one.
+        log: Gets lines about what a user should know.
+        watch: Gets the status of all members several times a second.
+
+    Raises:
+        GridveilError: Arguments do not fit each other or the network, the budget is not enough, or
+            the federation failed.
+
+    Example::
+
+        release = federate("case14_ieee", parties=3, beta=0.1)
+        release.save("out")
     """
-    warm_up(tell)
-    with tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
-        folder = Path(name)
-        configure(folder, slices, run, ledger)
-        contributions, outcome = run_members(folder, slices, watch)
-    tell("verification and report")
-    return assemble(network, contributions, costs.provenance, costs.source, outcome.residuals, key)
-
-
-def run_members(
-    folder: Path, slices: Sequence[Slice], watch: Callable[[Mapping[str, Standing]], None]
-) -> tuple[list[Contribution], Outcome]:
-    """Run everybody who is configured in a folder; return what they publish."""
-    with _members(folder, {part.party: part for part in slices}) as standing:
-        _wait(standing, watch)
-    contributions = [read_contribution(folder / f"{part.party}.released") for part in slices]
-    return contributions, read_outcome(folder / f"{COORDINATOR}.outcome")
-
-
-def configure(
-    folder: Path,
-    slices: Sequence[Slice],
-    run: Run,
-    ledger: Path,
-    addresses: Mapping[str, str] | None = None,
-) -> None:
-    """Write throw-away certificates and everybody's configuration; addresses are host:port."""
-    names = [*(part.party for part in slices), COORDINATOR]
-    addresses = addresses or dict(zip(names, _free_addresses(len(names)), strict=True))
-    make_authority(folder / "authority", CONSORTIUM, 2 * _DAYS)
-    for name in names:
-        host = addresses[name].rpartition(":")[0]
-        issue(folder / "authority", folder / "members", name, [host], _DAYS)
-    shared = {"consortium": CONSORTIUM, "run": run.model_dump(mode="json")}
-    for name in names:
-        own = identity_of(folder / "members", name)
-        config = {
-            **shared,
-            "listen": addresses[name],
-            "authority": str(own.authority),
-            "certificate": str(own.certificate),
-            "key": str(own.key),
-            "state": f"{name}.state",
-        }
-        if name == COORDINATOR:
-            peers = [part.party for part in slices]
-            config["outcome"] = f"{name}.outcome"
-        else:
-            part = next(part for part in slices if part.party == name)
-            peers = [*part.neighbours, COORDINATOR]
-            config |= {
-                "name": name,
-                "slice": STANDARD_INPUT,
-                "ledger": str(ledger.absolute()),
-                "released": f"{name}.released",
-            }
-        config["peers"] = {peer: addresses[peer] for peer in peers}
-        (folder / f"{name}.toml").write_text(toml_text(config), encoding="utf-8")
-
-
-def toml_text(config: Mapping[str, Any]) -> str:
-    """Return a configuration as TOML: plain values first, then tables."""
-    plain = [f"{name} = {json.dumps(v)}" for name, v in config.items() if not isinstance(v, dict)]
-    tables = [
-        "\n".join(["", f"[{name}]", toml_text(table)])
-        for name, table in config.items()
-        if isinstance(table, dict)
-    ]
-    return "\n".join([*plain, *tables])
-
-
-@contextmanager
-def _members(folder: Path, slices: Mapping[str, Slice]) -> Iterator[dict[str, Standing]]:
-    """Start everybody whose configuration is in a folder; end who still runs."""
-    standing = {name: Standing() for name in (*slices, COORDINATOR)}
-    processes = []
-    try:
-        for name in standing:
-            process = start_member(folder / f"{name}.toml", slices.get(name))
-            processes.append(process)
-            threading.Thread(target=_follow, args=(process, standing[name]), daemon=True).start()
-        yield standing
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            try:
-                process.wait(_LEAVING_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def start_member(config: Path, part: Slice | None) -> "subprocess.Popen[str]":
-    """Start a party with its slice through a pipe, or without one the coordinator."""
-    command = "coordinator" if part is None else "party"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gridveil", command, "--config", str(config), "--json"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    with suppress(BrokenPipeError), process.stdin as pipe:  # it says itself why it has ended
-        if part is not None:
-            pipe.write(part.model_dump_json())
-    return process
-
-
-def _wait(
-    standing: Mapping[str, Standing], watch: Callable[[Mapping[str, Standing]], None]
-) -> None:
-    """Wait until all are done, or tell why one is not."""
-    while any(one.exit_status is None for one in standing.values()):
-        watch(standing)
-        time.sleep(_POLL_SECONDS)
-    watch(standing)
-    failed = {name: one for name, one in standing.items() if one.exit_status != 0}
-    if failed:
-        # Whoever found out has a reason of its own; the others were told to stop.
-        name, first = min(
-            failed.items(), key=lambda item: "stopped the run" in " ".join(item[1].errors)
+    require_zenoh()
+    if (parties is None) == (partition is None):
+        raise GridveilError("give either parties, their number, or partition, a file")
+    signing_key = read_private_key(Path(key)) if isinstance(key, str | Path) else key
+    network = as_network(network)
+    owned = _partition(network, parties, partition)
+    public = _public_costs(network, costs, costs_source)
+    with told_as_mistakes("federate"):
+        run = Run(
+            id=release_id or default_release_id(network, owned, epsilon, alpha, mechanism, public),
+            parties=owned.parties,
+            mechanism=str(mechanism),
+            epsilon=str(exact(epsilon, "epsilon")),
+            alpha=str(exact(alpha, "alpha")),
+            beta=float(exact(beta, "beta")),
+            policy=Policy(policy),
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+            costs_derived=public.derived_digest(),
         )
-        last = first.errors[-1] if first.errors else f"ended with status {first.exit_status}"
-        raise GridveilError(f"the federation failed: {name}: {last.removeprefix('error: ')}")
+    run_mechanism(run)  # refused before any process is started
+    slices = split(network, owned, public)
+    path = ledger.path if isinstance(ledger, Ledger) else Path(ledger or default_path())
+    with exit_on_sigterm(), tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
+        compile_agents(log)
+        write_configs(Path(name), slices, run, path)
+        contributions, outcome = run_members(Path(name), slices, watch)
+        log("verification and report")
+        return assemble_release(
+            network, contributions, public.provenance, public.source, outcome.residuals,
+            signing_key,
+        )  # fmt: skip
 
 
-def _follow(process: "subprocess.Popen[str]", one: Standing) -> None:
-    """Take note of what a member tells, until it ends."""
-    errors = threading.Thread(target=_take_errors, args=(process.stderr, one), daemon=True)
-    errors.start()
-    assert process.stdout is not None
-    for line in process.stdout:
-        one.told = json.loads(line)
-    errors.join()
-    one.exit_status = process.wait()
+def default_release_id(
+    network: Network,
+    partition: Partition,
+    epsilon: Number,
+    alpha: Number,
+    mechanism: str,
+    costs: PublicCosts,
+) -> str:
+    """Return the id of a release without one: the same parties and parameters draw only once."""
+    text = (
+        f"{network_id(network)} {partition} {exact(epsilon, 'epsilon')} {exact(alpha, 'alpha')} "
+        f"{mechanism} {costs.provenance}"
+    )
+    return f"{network.name}-federated-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _take_errors(stream: IO[str], one: Standing) -> None:
-    for line in stream:
-        one.errors.append(line.strip())
+def _partition(
+    network: Network, parties: int | None, partition: Partition | str | Path | None
+) -> Partition:
+    if isinstance(partition, Partition):
+        return partition
+    if partition is not None:
+        return read_partition(Path(partition), network)
+    return assign_parties(network, parties)
 
 
-def _free_addresses(count: int) -> list[str]:
-    """Return addresses on this machine that nobody listens at, now."""
-    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
-    addresses = [f"{_HOST}:{one.getsockname()[1]}" for one in sockets]
-    for one in sockets:
-        one.close()
-    return addresses
+def _public_costs(
+    network: Network, costs: PublicCosts | FloatArray | str | Path | None, source: str
+) -> PublicCosts:
+    if costs is not None and not isinstance(costs, PublicCosts) and not source.strip():
+        raise GridveilError("costs_source: say where these costs were published")
+    return public_costs(network, costs, source)

@@ -1,141 +1,214 @@
-"""Runs a member of a federation from its configuration, from its noise to what it publishes."""
+"""Runs one member of a federation from its configuration: a party, or the coordinator."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
-from gridveil.admm.compiled import DISTRIBUTED
-from gridveil.admm.distributed import compile_distributed
-from gridveil.admm.initial_state import flat_state
-from gridveil.admm.layout import build_layout
-from gridveil.admm.policy import Policy
-from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.federation.deployment.config import CoordinatorConfig, Member, PartyConfig
+from gridveil.federation.deployment.config import (
+    STANDARD_INPUT,
+    CoordinatorConfig,
+    MemberConfig,
+    PartyConfig,
+    read_config,
+)
 from gridveil.federation.deployment.contribution import (
     Contribution,
-    contribution_of,
+    make_contribution,
     read_contribution,
     write_contribution,
 )
+from gridveil.federation.deployment.noise import draw_noisy_loads, run_mechanism
 from gridveil.federation.deployment.outcome import Outcome
+from gridveil.federation.deployment.signals import exit_on_sigterm
 from gridveil.federation.names import COORDINATOR
-from gridveil.federation.partition.local_agents import build_local
-from gridveil.federation.partition.slices import Slice
+from gridveil.federation.partition.local_agents import LocalAgents, build_local_agents
+from gridveil.federation.partition.slices import Slice, parse_slice, read_slice
+from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.coordinator import Coordinator
-from gridveil.federation.protocol.handshake import await_hello, say_hello
-from gridveil.federation.protocol.mailbox import Correspondence
-from gridveil.federation.protocol.party import Party, finish, greetings, party_letters
-from gridveil.federation.protocol.settings import Run
+from gridveil.federation.protocol.handshake import (
+    handshake_digests,
+    receive_hellos,
+    send_hellos,
+)
+from gridveil.federation.protocol.mailbox import Counts, Mailbox
+from gridveil.federation.protocol.party import Party, PartyResult, party_mailbox, report_done
 from gridveil.federation.transport.channel import Channel
 from gridveil.federation.transport.recording import RecordingChannel
-from gridveil.federation.transport.zenoh import open_zenoh
-from gridveil.fidelity.bands import limit_bands
+from gridveil.federation.transport.zenoh import open_zenoh, require_zenoh
 from gridveil.files import write_atomically
-from gridveil.network.library import load_case
-from gridveil.privacy.ledger import Entry, Ledger
+from gridveil.privacy.ledger import Entry
 from gridveil.privacy.mechanisms.base import Mechanism
-from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
-from gridveil.privacy.phase import LoadOwner, privatise_loads
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
+PartyProgress = Callable[[int, Counts], None]
 
 
-def run_party(
-    config: PartyConfig, part: Slice, tell: Tell, progress: Callable[[int, Party], None]
+def party(
+    config: PartyConfig | str | Path,
+    *,
+    log: Log = lambda _: None,
+    progress: PartyProgress = lambda *_: None,
 ) -> Contribution:
-    """Draw a party's noise, run its agents, publish what they come to.
+    """Run one party of a federation: its noise, its agents, its messages.
 
-    Nothing is drawn before everybody is there and agrees on the run. A party that is started again
-    goes on where it was, with the noise it had.
+    No noise is drawn before all members are present and have the same settings. A party that is
+    started again after a crash resumes where it was, with the noise it had.
+
+    Args:
+        config: The party's configuration, or its TOML file.
+        log: Gets lines about what a user should know.
+        progress: Gets each iteration and what went over the channel so far.
+
+    Returns:
+        What the party publishes; it is also written to the file `released`.
+
+    Raises:
+        GridveilError: The configuration, slice or ledger cannot be used, or the run cannot go on.
+
+    Example::
+
+        party("party-1.toml", log=print)
     """
+    require_zenoh()
+    if not isinstance(config, PartyConfig):
+        config = read_config(Path(config), PartyConfig)
+    with exit_on_sigterm():
+        return _run_party(config, _read_slice(config), log, progress)
+
+
+def coordinator(
+    config: CoordinatorConfig | str | Path,
+    *,
+    log: Log = lambda _: None,
+    progress: Callable[[int, float, float], None] = lambda *_: None,
+) -> Outcome:
+    """Run the coordinator of a federation. It receives residuals and sums, never a load or a flow.
+
+    Args:
+        config: The coordinator's configuration, or its TOML file.
+        log: Gets lines about what a user should know.
+        progress: Gets iteration, primal and dual residual after each window.
+
+    Returns:
+        How the run ended; it is also written to the file `outcome`.
+
+    Raises:
+        GridveilError: The configuration cannot be used, or the run cannot go on.
+
+    Example::
+
+        coordinator("coordinator.toml", log=print)
+    """
+    require_zenoh()
+    if not isinstance(config, CoordinatorConfig):
+        config = read_config(Path(config), CoordinatorConfig)
+    with exit_on_sigterm():
+        return _run_coordinator(config, log, progress)
+
+
+def _run_party(
+    config: PartyConfig, party_slice: Slice, log: Log, progress: PartyProgress
+) -> Contribution:
     run = config.run
-    _check(config, part)
-    local, mechanism = build_local(part, run.beta), _mechanism(run)
-    warm_up(tell)
+    _check_slice(config, party_slice)
+    _check_folders(config.state, config.released, config.record)
+    local, mechanism = build_local_agents(party_slice, run.beta), run_mechanism(run)
+    compile_agents(log)
     with _channel(config, config.name) as channel:
-        letters = party_letters(local, run, channel, tell)
-        digests = greetings(local, run)
+        mailbox = party_mailbox(local, run, channel, log)
         if config.released.exists():
-            return _say_again(config, part, letters, tell)
-        try:
-            say_hello(letters, digests)
-            if not config.state.exists():
-                await_hello(letters, config.name, digests)
-            noisy, entry = _noise(part, run, mechanism, config)
-        except GridveilError as error:
-            letters.stop_all(digests, str(error))
-            raise
-        shown: list[Party] = []
-        party = Party(
-            config.name, local, noisy, run, letters, config.state, lambda t: progress(t, shown[0])
-        )
-        shown.append(party)
-        found = party.run()
-        contribution = contribution_of(part, run, found, mechanism.guarantee(), entry)
+            return _report_again(config, party_slice, mailbox, log)
+        result, entry = _release_loads(config, party_slice, local, mechanism, mailbox, progress)
+        contribution = make_contribution(party_slice, run, result, mechanism.guarantee(), entry)
         write_contribution(contribution, config.released)
-        _finish(letters, tell)
+        _report_done(mailbox, log)
     return contribution
 
 
-def run_coordinator(
-    config: CoordinatorConfig, tell: Tell, progress: Callable[[int, float, float], None]
+def _release_loads(
+    config: PartyConfig,
+    party_slice: Slice,
+    local: LocalAgents,
+    mechanism: Mechanism,
+    mailbox: Mailbox,
+    progress: PartyProgress,
+) -> tuple[PartyResult, Entry | None]:
+    """Handshake, noise and iterations of a party."""
+    run = config.run
+    digests = handshake_digests(local, run)
+    try:
+        send_hellos(mailbox, digests)
+        if not config.state.exists():
+            receive_hellos(mailbox, config.name, digests)
+        noisy, entry = draw_noisy_loads(party_slice, run, mechanism, config.ledger)
+    except GridveilError as error:
+        mailbox.stop_all(digests, str(error))
+        raise
+    agents = Party(
+        config.name,
+        local,
+        noisy,
+        run,
+        mailbox,
+        config.state,
+        lambda iteration: progress(iteration, mailbox.counts),
+    )
+    return agents.run(), entry
+
+
+def _run_coordinator(
+    config: CoordinatorConfig, log: Log, progress: Callable[[int, float, float], None]
 ) -> Outcome:
-    """Coordinate a run; return how it went, which also goes to a file."""
     _check_folders(config.state, config.outcome, config.record)
-    warm_up(tell)
+    compile_agents(log)
     with _channel(config, COORDINATOR) as channel:
-        coordinator = Coordinator(config.run, channel, config.state, tell, progress)
-        verdict = coordinator.run()
-        assert verdict.stop is not None
-        residuals = coordinator.history(verdict.stop)
+        running = Coordinator(config.run, channel, config.state, log, progress)
+        decision = running.run()
+        assert decision.stop is not None
+        residuals = running.history(decision.stop)
         outcome = Outcome(
-            status=verdict.status.name,
-            iterations=verdict.stop,
+            status=decision.status.name,
+            iterations=decision.stop,
             primal=tuple(residuals[:, 0].tolist()),
             dual=tuple(residuals[:, 1].tolist()),
         )
         write_atomically(config.outcome, outcome.model_dump_json().encode())
         try:
-            coordinator.finish()
+            running.finish()
         except GridveilError as error:
-            tell(f"the run has ended, but not everybody said that it knows: {error}")
+            log(f"the run has ended, but not every party confirmed it: {error}")
     return outcome
 
 
-def warm_up(tell: Tell) -> None:
-    """Compile what members need, or take it from the cache; say so if it takes a while."""
-    if not DISTRIBUTED.is_ready:
-        tell("compiling the agents, once for this version: about 20 seconds …")
-    network = load_case("case3_lmbd")  # any: the code is the same for all
-    layout = build_layout(network, [band.intervals for band in limit_bands(network.generators)])
-    noisy = np.zeros(2 * len(network.loads))
-    compile_distributed(layout, noisy, flat_state(layout, noisy, Policy.FAST))
+def _read_slice(config: PartyConfig) -> Slice:
+    if config.slice.name == STANDARD_INPUT:
+        return parse_slice(sys.stdin.buffer.read(), "standard input")
+    return read_slice(config.slice)
 
 
-def _check(config: PartyConfig, part: Slice) -> None:
-    """Refuse what does not fit together, before anybody waits for this party."""
-    if part.party != config.name:
-        raise GridveilError(f"the slice is that of {part.party}, not of {config.name}")
-    absent = [name for name in part.neighbours if name not in config.peers]
+def _check_slice(config: PartyConfig, party_slice: Slice) -> None:
+    """Refuse a slice that does not fit the configuration, before anyone waits for this party."""
+    if party_slice.party != config.name:
+        raise GridveilError(f"the slice is that of {party_slice.party}, not of {config.name}")
+    absent = [name for name in party_slice.neighbours if name not in config.peers]
     if absent:
         raise GridveilError(
             f"{config.name} shares a bus with {absent[0]}, whose address is not among the peers"
         )
-    stranger = sorted(set(config.peers) - {*part.neighbours, COORDINATOR})
-    if stranger:
+    strangers = sorted(set(config.peers) - {*party_slice.neighbours, COORDINATOR})
+    if strangers:
         raise GridveilError(
-            f"{config.name} shares nothing with {stranger[0]}: remove it from the peers"
+            f"{config.name} shares nothing with {strangers[0]}: remove it from the peers"
         )
-    if part.costs_derived != config.run.costs_derived:
+    if party_slice.costs_derived != config.run.costs_derived:
         raise GridveilError(
-            "run.costs_derived is not what the slice has: it stands for the costs O* of one day, "
-            f"so that an id is not used for another; set it to {part.costs_derived!r}"
+            "run.costs_derived is not what the slice has. It identifies the costs O* of one day, "
+            "so that an id is not used for another; set it to "
+            f"{party_slice.costs_derived!r}"
         )
-    _check_folders(config.state, config.released, config.record)
 
 
 def _check_folders(*paths: Path | None) -> None:
@@ -144,54 +217,30 @@ def _check_folders(*paths: Path | None) -> None:
             raise GridveilError(f"{path}: there is no folder {path.parent}")
 
 
-def _mechanism(run: Run) -> Mechanism:
-    if MECHANISMS.get(run.mechanism).needs_bounds:
-        raise GridveilError(
-            f"the {run.mechanism} mechanism needs public bounds of every load, which a federation "
-            "does not have; choose another"
-        )
-    return make_mechanism(run.mechanism, run.epsilon, run.alpha)
-
-
-def _noise(
-    part: Slice, run: Run, mechanism: Mechanism, config: PartyConfig
-) -> tuple[FloatArray, Entry | None]:
-    """Draw the party's noise, or take what its ledger has under this id; p of all loads, then q."""
-    if not part.loads:
-        return np.zeros(0), None
-    name = f"{run.id}/{part.party}"
-    buses = [load.bus for load in part.loads]
-    owner = LoadOwner(part.network_id, part.network, part.base_mva, buses)
-    conditions = {"costs_derived": run.costs_derived} if run.costs_derived else None
-    ledger = Ledger(config.ledger)
-    noisy = privatise_loads(owner, part.own_loads(), mechanism, ledger, name, conditions=conditions)
-    return np.concatenate([noisy.p, noisy.q]), ledger.entry(name)
-
-
-def _say_again(
-    config: PartyConfig, part: Slice, letters: Correspondence, tell: Tell
+def _report_again(
+    config: PartyConfig, party_slice: Slice, mailbox: Mailbox, log: Log
 ) -> Contribution:
-    """Tell a coordinator that may not know it yet that this party was done."""
-    made = read_contribution(config.released)
-    mine = part.party, part.network_id, config.run.digest()
-    if (made.party, made.network_id, made.run.digest()) != mine:
+    """Report that this party is done to a coordinator that may not have received it."""
+    contribution = read_contribution(config.released)
+    expected = party_slice.party, party_slice.network_id, config.run.digest()
+    if (contribution.party, contribution.network_id, contribution.run.digest()) != expected:
         raise GridveilError(f"{config.released} is of another party or run; name another file")
-    tell(f"{config.released} is there already; nothing was run again")
-    letters.advance(config.run.window_end(made.iterations))
-    _finish(letters, tell)
-    return made
+    log(f"{config.released} exists already; nothing was run again")
+    mailbox.advance(config.run.window_end(contribution.iterations))
+    _report_done(mailbox, log)
+    return contribution
 
 
-def _finish(letters: Correspondence, tell: Tell) -> None:
-    """Tell the coordinator; that it does not answer any more undoes nothing."""
+def _report_done(mailbox: Mailbox, log: Log) -> None:
+    """Report to the coordinator; the result stands even if it does not answer any more."""
     try:
-        finish(letters)
+        report_done(mailbox)
     except GridveilError as error:
-        tell(f"the coordinator did not answer, and may have known: {error}")
+        log(f"the coordinator did not confirm the end of the run: {error}")
 
 
 @contextmanager
-def _channel(config: Member, name: str) -> Iterator[Channel]:
+def _channel(config: MemberConfig, name: str) -> Iterator[Channel]:
     os.environ.setdefault("RUST_LOG", "error")
     channel: Channel = open_zenoh(
         name, config.listen, config.peers, config.identity, config.consortium

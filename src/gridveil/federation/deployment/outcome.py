@@ -1,4 +1,4 @@
-"""How a run went, as its coordinator saw it: residuals, and nothing of anybody's data."""
+"""What the coordinator publishes of a run: its status and residuals, and no member's data."""
 
 from pathlib import Path
 from typing import Self
@@ -12,7 +12,7 @@ from gridveil.files import read_file
 
 
 class Outcome(BaseModel):
-    """The end of a run, and the largest residuals of every iteration."""
+    """How a run ended, and the largest residuals of every iteration."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     status: str
@@ -21,14 +21,14 @@ class Outcome(BaseModel):
     dual: tuple[float, ...]
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _check_lengths(self) -> Self:
         if not len(self.primal) == len(self.dual) == self.iterations:
-            raise ValueError("there must be two residuals to every iteration")
+            raise ValueError("there must be two residuals for every iteration")
         return self
 
     @property
     def residuals(self) -> FloatArray:
-        """Primal and dual, of shape (iterations, 2)."""
+        """Primal and dual residuals, of shape (iterations, 2)."""
         return np.array([self.primal, self.dual], dtype=float).T
 
 

@@ -1,1 +1,1 @@
-"""Which party owns what, what each holds, and its agents as arrays."""
+"""Which party owns what, the slice of the network that each holds, and its agents."""

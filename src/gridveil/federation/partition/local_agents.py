@@ -1,7 +1,8 @@
-"""A party's agents as arrays, and where in them the numbers stand that it shares with others.
+"""A party's agents as arrays, and which entries of its shared vectors it exchanges with whom.
 
-The shared vectors hold its own loads and generators, then the copies of others' components at its
-buses, then its own lines: the same compiled rounds then serve a party and a whole network.
+The shared vectors hold the party's loads and generators first, then the components of others at
+its buses (foreign components), then its lines. So the same compiled functions serve one party and
+a whole network.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from gridveil.admm.layout import (
     build_layout,
 )
 from gridveil.arrays import IntArray
+from gridveil.federation.partition.slice_network import slice_network
 from gridveil.federation.partition.slices import FROM, TO, Port, Slice
 from gridveil.fidelity.bands import cost_bands
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
@@ -31,126 +33,152 @@ _FOREIGN_GROUP = {
     "generator": FOREIGN_GENERATORS,
     "line": FOREIGN_LINES,
 }
+_ENTRIES = {"load": 2, "generator": 2, "line": 4}
+"""Entries that a component, or the end of a line, shares with its bus: p, q, and of a line w, θ."""
+_P, _Q, _W, _ANGLE = range(4)
 _POWERS = {FROM: (P_FROM, Q_FROM), TO: (P_TO, Q_TO)}
+_DIGEST_BYTES = 16
 _Key = tuple[str, int, int]
 """Kind, number and end of a component."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Where the numbers stand that a party shares with one neighbour, in an order both know."""
+    """The entries of the shared vectors that a party exchanges with one neighbour.
+
+    Both sides have the same order.
+    """
 
     neighbour: str
-    out: IntArray
-    """Its own components at the neighbour's buses: copies go out, answers come back."""
-    out_lines: IntArray
-    """Those of them that are lines': their penalties go along."""
-    into: IntArray
-    """The neighbour's components at its own buses: copies come in, answers go back."""
-    into_lines: IntArray
-    agreement: bytes
-    """A digest of what both call these numbers, the same on both sides."""
+    away: IntArray
+    """Its own components at the neighbour's buses: it sends their x and receives their z."""
+    away_lines: IntArray
+    """The lines among them, of which it also sends the penalties."""
+    foreign: IntArray
+    """The neighbour's components at its own buses: it receives their x and sends their z."""
+    foreign_lines: IntArray
+    digest: bytes
+    """Of the names of all these components; the same on both sides."""
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class LocalAgents:
     """The agents of a party."""
 
     layout: Layout
     exchanges: tuple[Exchange, ...]
 
+    @property
+    def neighbours(self) -> list[str]:
+        """The parties it exchanges entries with."""
+        return [exchange.neighbour for exchange in self.exchanges]
 
-def build_local(part: Slice, beta: float) -> Local:
-    """Lay out the agents of a party. The values of its loads play no part."""
-    network = part.part()
-    costs = np.array([generator.public_cost for generator in part.generators])
-    bands = cost_bands(network, costs, beta, scale=part.cost_scale)
+
+def build_local_agents(party_slice: Slice, beta: float) -> LocalAgents:
+    """Lay out the agents of a party. The values of its loads are not used."""
+    network = slice_network(party_slice)
+    costs = np.array([generator.public_cost for generator in party_slice.generators])
+    bands = cost_bands(network, costs, beta, scale=party_slice.cost_scale)
     own = build_layout(network, [band.intervals for band in bands])
-    foreign = [port for bus in part.buses for port in bus.ports if port.owner != part.party]
-    widths = [4 if port.component == "line" else 2 for port in foreign]
-    first, count = own.first_line, sum(widths)
-    where = _own_places(part, own, count)
-    group = np.empty(count, dtype=np.int64)
-    place = first
-    for port, width in zip(foreign, widths, strict=True):
-        where[_key(port)] = np.arange(place, place + width)
-        kind = _FOREIGN_GROUP[port.component]
-        group[place - first : place - first + width] = own.groups + kind
-        place += width
-    return Local(_with_buses(part, own, where, group), tuple(_exchanges(part, where)))
+    foreign = [
+        port for bus in party_slice.buses for port in bus.ports if port.owner != party_slice.party
+    ]
+    entries = [_ENTRIES[port.component] for port in foreign]
+    places = _own_places(party_slice, own, sum(entries))
+    place = own.first_line
+    for port, count in zip(foreign, entries, strict=True):
+        places[_key(port)] = np.arange(place, place + count)
+        place += count
+    kinds = [
+        _FOREIGN_GROUP[port.component]
+        for port, count in zip(foreign, entries, strict=True)
+        for _ in range(count)
+    ]
+    groups = own.groups + np.array(kinds, dtype=np.int64)
+    layout = _party_layout(party_slice, own, places, groups)
+    return LocalAgents(layout, tuple(_exchanges(party_slice, places)))
 
 
-def _own_places(part: Slice, own: Layout, foreign: int) -> dict[_Key, IntArray]:
-    """Return where p, q and, of the end of a line, w and θ of the party's components stand."""
-    loads, gens = len(part.loads), len(part.generators)
-    where: dict[_Key, IntArray] = {}
-    for i, load in enumerate(part.loads):
-        where["load", load.bus, FROM] = np.array([i, loads + i])
-    for g, generator in enumerate(part.generators):
+def _own_places(party_slice: Slice, own: Layout, foreign: int) -> dict[_Key, IntArray]:
+    """Return the entries of the party's components: p, q and, of the end of a line, w and θ.
+
+    `foreign` entries of others stand before the lines.
+    """
+    loads, gens = len(party_slice.loads), len(party_slice.generators)
+    places: dict[_Key, IntArray] = {}
+    for i, load in enumerate(party_slice.loads):
+        places["load", load.bus, FROM] = np.array([i, loads + i])
+    for g, generator in enumerate(party_slice.generators):
         place = 2 * loads + g
-        where["generator", generator.number, FROM] = np.array([place, place + gens])
+        places["generator", generator.number, FROM] = np.array([place, place + gens])
     lines = own.first_line + foreign
-    copies = lines + np.arange(LINE_COPIES * len(part.lines)).reshape(LINE_COPIES, -1)
-    for k, line in enumerate(part.lines):
+    copies = lines + np.arange(LINE_COPIES * len(party_slice.lines)).reshape(LINE_COPIES, -1)
+    for k, line in enumerate(party_slice.lines):
         for end in (FROM, TO):
-            things = (*_POWERS[end], VOLTAGES[end], ANGLES[end])
-            where["line", line.number, end] = copies[things, k]
-    return where
+            shared = (*_POWERS[end], VOLTAGES[end], ANGLES[end])
+            places["line", line.number, end] = copies[shared, k]
+    return places
 
 
-def _with_buses(part: Slice, own: Layout, where: dict[_Key, IntArray], group: IntArray) -> Layout:
-    """Return the layout with the party's buses alone, and with others' components at them."""
-    ports = [where[_key(port)] for bus in part.buses for port in bus.ports]
-    ends = [places for places in ports if len(places) == 4]
-    count = len(part.buses)
-    sign = [_SIGN[port.component] for bus in part.buses for port in bus.ports]
-    at_bus = [sum(port.component == "line" for port in bus.ports) for bus in part.buses]
+def _party_layout(
+    party_slice: Slice, own: Layout, places: dict[_Key, IntArray], foreign_groups: IntArray
+) -> Layout:
+    """Return the layout with the party's buses only, and with the foreign components at them."""
+    ports = [places[_key(port)] for bus in party_slice.buses for port in bus.ports]
+    sign = [_SIGN[port.component] for bus in party_slice.buses for port in bus.ports]
+    ends = [place for place in ports if len(place) == _ENTRIES["line"]]
+    ends_at = [sum(port.component == "line" for port in bus.ports) for bus in party_slice.buses]
+    buses = len(party_slice.buses)
     return own._replace(
-        port_start=np.cumsum([0, *(len(bus.ports) for bus in part.buses)]),
-        port_p=_column(ports, 0),
-        port_q=_column(ports, 1),
+        port_start=np.cumsum([0, *(len(bus.ports) for bus in party_slice.buses)]),
+        port_p=_column(ports, _P),
+        port_q=_column(ports, _Q),
         port_sign=np.array(sign, dtype=float),
-        end_start=np.cumsum([0, *at_bus]),
-        end_w=_column(ends, 2),
-        end_angle=_column(ends, 3),
-        shunt_g=own.shunt_g[:count].copy(),
-        shunt_b=own.shunt_b[:count].copy(),
-        w_min=own.w_min[:count].copy(),
-        w_max=own.w_max[:count].copy(),
-        reference=own.reference[:count].copy(),
-        group=np.insert(own.group, own.first_line, group),
+        end_start=np.cumsum([0, *ends_at]),
+        end_w=_column(ends, _W),
+        end_angle=_column(ends, _ANGLE),
+        shunt_g=own.shunt_g[:buses].copy(),
+        shunt_b=own.shunt_b[:buses].copy(),
+        w_min=own.w_min[:buses].copy(),
+        w_max=own.w_max[:buses].copy(),
+        reference=own.reference[:buses].copy(),
+        group=np.insert(own.group, own.first_line, foreign_groups),
     )
 
 
-def _exchanges(part: Slice, where: dict[_Key, IntArray]) -> Iterable[Exchange]:
-    """Give what is shared with each neighbour, sorted by kind, number and end."""
-    away: list[tuple[str, _Key]] = [
-        *((load.bus_owner, ("load", load.bus, FROM)) for load in part.loads),
-        *((gen.bus_owner, ("generator", gen.number, FROM)) for gen in part.generators),
+def _exchanges(party_slice: Slice, places: dict[_Key, IntArray]) -> Iterable[Exchange]:
+    """Give the exchange with each neighbour, its components sorted by kind, number and end."""
+    at_buses_of: list[tuple[str, _Key]] = [
+        *((load.bus_owner, ("load", load.bus, FROM)) for load in party_slice.loads),
+        *((gen.bus_owner, ("generator", gen.number, FROM)) for gen in party_slice.generators),
         *(
             (line.ends[end].owner, ("line", line.number, end))
-            for line in part.lines
+            for line in party_slice.lines
             for end in (FROM, TO)
         ),
     ]
-    visiting = [(port.owner, _key(port)) for bus in part.buses for port in bus.ports]
-    for neighbour in part.neighbours:
-        out = sorted(key for owner, key in away if owner == neighbour)
-        into = sorted(key for owner, key in visiting if owner == neighbour)
-        told = {part.party: out, neighbour: into}
-        text = f"{part.network_id} {sorted(told.items())}"
+    at_own_buses = [(port.owner, _key(port)) for bus in party_slice.buses for port in bus.ports]
+    for neighbour in party_slice.neighbours:
+        away = sorted(key for owner, key in at_buses_of if owner == neighbour)
+        foreign = sorted(key for owner, key in at_own_buses if owner == neighbour)
+        names = sorted({party_slice.party: away, neighbour: foreign}.items())
+        text = f"{party_slice.network_id} {names}"
         yield Exchange(
             neighbour=neighbour,
-            out=_places(out, where),
-            out_lines=_places([key for key in out if key[0] == "line"], where),
-            into=_places(into, where),
-            into_lines=_places([key for key in into if key[0] == "line"], where),
-            agreement=hashlib.sha256(text.encode()).digest()[:16],
+            away=_entries(away, places),
+            away_lines=_entries(_lines_of(away), places),
+            foreign=_entries(foreign, places),
+            foreign_lines=_entries(_lines_of(foreign), places),
+            digest=hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES],
         )
 
 
-def _places(keys: list[_Key], where: dict[_Key, IntArray]) -> IntArray:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *(where[key] for key in keys)])
+def _lines_of(keys: list[_Key]) -> list[_Key]:
+    return [key for key in keys if key[0] == "line"]
+
+
+def _entries(keys: list[_Key], places: dict[_Key, IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(places[key] for key in keys)])
 
 
 def _column(places: list[IntArray], i: int) -> IntArray:

@@ -1,1 +1,1 @@
-"""What members say to each other, and what they do about it."""
+"""The messages of an iteration, and what the parties and the coordinator do with them."""

@@ -1,29 +1,40 @@
-"""Members greet each other before anything is drawn or run: all are there, and mean the same."""
+"""Handshake: every member is present and has the same settings before any noise is drawn."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
 from gridveil.errors import GridveilError
-from gridveil.federation.protocol.mailbox import Correspondence, digest_values
-from gridveil.federation.protocol.messages import Kind
+from gridveil.federation.names import COORDINATOR
+from gridveil.federation.partition.local_agents import LocalAgents
+from gridveil.federation.protocol.mailbox import Mailbox
+from gridveil.federation.protocol.messages import MessageKind, digest_values
+from gridveil.federation.protocol.settings import Run
 
 _START_PATIENCE = 600.0
-"""How long to wait for members that are not there yet: somebody may still be compiling."""
+"""Seconds to wait for members that have not started yet; they may still be compiling."""
 
 
-def say_hello(letters: Correspondence, digests: Mapping[str, bytes]) -> None:
-    """Tell others what to agree on; it is kept for those who come later, or again."""
-    for other, digest in digests.items():
-        letters.post(Kind.HELLO, 0, other, digest_values(digest))
+def handshake_digests(agents: LocalAgents, run: Run) -> dict[str, bytes]:
+    """Return what a party must have in common with each neighbour and with the coordinator."""
+    with_neighbours = {
+        exchange.neighbour: run.digest() + exchange.digest for exchange in agents.exchanges
+    }
+    return {**with_neighbours, COORDINATOR: run.digest()}
 
 
-def await_hello(letters: Correspondence, name: str, digests: Mapping[str, bytes]) -> None:
-    """Wait until everybody is there, and refuse who means another run."""
-    heard = letters.collect(Kind.HELLO, 0, list(digests), patience=_START_PATIENCE)
-    for other, values in heard.items():
-        if not np.array_equal(values, digest_values(digests[other])):
+def send_hellos(mailbox: Mailbox, digests: Mapping[str, bytes]) -> None:
+    """Send each member the digest to compare; it is stored for members that start later."""
+    for member, digest in digests.items():
+        mailbox.send(MessageKind.HELLO, 0, member, digest_values(digest))
+
+
+def receive_hellos(mailbox: Mailbox, name: str, digests: Mapping[str, bytes]) -> None:
+    """Wait until every member is present; refuse one with another digest."""
+    hellos = mailbox.receive(MessageKind.HELLO, 0, list(digests), patience=_START_PATIENCE)
+    for member, values in hellos.items():
+        if not np.array_equal(values, digest_values(digests[member])):
             raise GridveilError(
-                f"{name} and {other} do not agree on the run or on what they share; compare their "
-                "settings and slices"
+                f"{name} and {member} do not agree on the run or on the components they share; "
+                "compare their settings and slices"
             )

@@ -1,22 +1,22 @@
-"""A member's letters: sent, kept for those who lost them, waited for, and refused if wrong.
+"""A member's mailbox: sends messages, stores and resends them, receives and checks others'.
 
-The transport reconnects by itself after a crash but replays nothing. So every message has an
-iteration; the last two iterations' messages are kept; whoever waits in vain sends its own again;
-and whoever gets a message it has had knows that the sender is behind, and sends its own again too.
+The channel reconnects after a crash but does not repeat what was lost. So each message carries its
+iteration, and those of the last two iterations are stored. A member that waits without result
+sends its own again. So does one that receives a message it already has, because its sender is
+behind.
 """
 
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import NamedTuple
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.protocol.messages import (
-    Kind,
+    InvalidMessageError,
     Message,
-    RefusedError,
+    MessageKind,
     decode,
     encode,
     run_digest,
@@ -25,15 +25,18 @@ from gridveil.federation.protocol.messages import (
 )
 from gridveil.federation.transport.channel import Channel
 
+ANY_SIZE = -1
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
-"""How long to wait in vain before sending again, in seconds; twice as long each time."""
-_BETWEEN_REPEATS = 0.1
-"""A member that is behind gets things again at most so often."""
-_STANDSTILL = 3.0
-"""How many times the patience a member may be heard but not get on: who it waits for would have
-been given up long before."""
-_COMPLAINTS = 3
-"""How often a member is complained about for the same reason."""
+"""Seconds to wait before sending again; doubled each time."""
+_PAUSES_PER_PATIENCE = 10
+"""A member that runs is heard at least this often while others' patience lasts."""
+_RESEND_INTERVAL = 0.1
+"""Seconds between two repetitions to the same member."""
+_STALL_FACTOR = 3.0
+"""A member may send messages without progress for this many times the patience. By then, a member
+that it waits for has been given up."""
+_LOGGED_REFUSALS = 3
+"""Refused messages that are logged, for each sender and reason."""
 
 
 @dataclass
@@ -46,166 +49,202 @@ class Counts:
     received_bytes: int = 0
     repeated: int = 0
     refused: dict[tuple[str, str], int] = field(default_factory=dict)
-    """How many messages were refused, by sender and reason."""
+    """Refused messages, by sender and reason."""
 
 
-class Correspondence:
-    """The letters of one member in one run."""
+class _Key(NamedTuple):
+    kind: MessageKind
+    iteration: int
+    member: str
+    """Who sent it, or is to receive it."""
+
+
+class Mailbox:
+    """The messages of one member in one run."""
 
     def __init__(
         self,
         channel: Channel,
         run_id: str,
-        sizes: Mapping[tuple[str, Kind], int],
+        sizes: Mapping[tuple[str, MessageKind], int],
         patience: float,
-        tell: Callable[[str], None],
-        ahead: int = 1,
+        log: Callable[[str], None],
+        max_lead: int = 1,
     ) -> None:
-        """`sizes` says which kinds may come from whom, with how many numbers; −1 for any.
+        """Open the mailbox of a member.
 
-        Others may be so many iterations `ahead`.
+        Args:
+            channel: What carries the messages.
+            run_id: Messages of other runs are refused.
+            sizes: Which kinds each sender may send, and how many numbers these have; `ANY_SIZE` for
+                any number.
+            patience: Seconds without a message from a member that is waited for.
+            log: Gets a line about messages that are refused.
+            max_lead: Iterations that others may be ahead.
         """
         self.counts = Counts()
-        self.clock = 0
-        """The iteration that is running: earlier messages are old, much later ones wrong."""
+        self.iteration = 0
+        """The current iteration: earlier messages are outdated, much later ones wrong."""
         self._channel, self._run, self._sizes = channel, run_digest(run_id), sizes
-        self._patience, self._tell, self._ahead = patience, tell, ahead
-        # Often enough that nobody who still runs is taken for lost.
-        self._longest_pause = min(_LONGEST_PAUSE, patience / 10)
-        self._waiting: set[str] = set()
-        self._inbox: dict[tuple[Kind, int, str], FloatArray] = {}
-        self._outbox: dict[tuple[Kind, int, str], bytes] = {}
-        self._heard: dict[str, float] = {}
-        self._repeated: dict[str, float] = {}
+        self._patience, self._log, self._max_lead = patience, log, max_lead
+        self._longest_pause = min(_LONGEST_PAUSE, patience / _PAUSES_PER_PATIENCE)
+        self._first_pause = min(_FIRST_PAUSE, self._longest_pause)
+        self._awaited: set[str] = set()
+        self._inbox: dict[_Key, FloatArray] = {}
+        self._outbox: dict[_Key, bytes] = {}
+        self._last_heard: dict[str, float] = {}
+        self._last_resent: dict[str, float] = {}
 
-    def post(self, kind: Kind, iteration: int, to: str, values: FloatArray) -> None:
-        """Send a message and keep it for a while."""
-        data = encode(self._run, kind, iteration, values)
-        self._outbox[kind, iteration, to] = data
-        self._send(to, data)
+    def send(self, kind: MessageKind, iteration: int, to: str, values: FloatArray) -> None:
+        """Send a message and store it."""
+        self.store(kind, iteration, to, values)
+        self._send(to, self._outbox[_Key(kind, iteration, to)])
 
-    def keep(self, kind: Kind, iteration: int, to: str, values: FloatArray) -> None:
-        """Keep a message as if it had been sent, for after a restart."""
-        self._outbox[kind, iteration, to] = encode(self._run, kind, iteration, values)
+    def store(self, kind: MessageKind, iteration: int, to: str, values: FloatArray) -> None:
+        """Store a message that was sent before a restart, to be sent again if it is needed."""
+        self._outbox[_Key(kind, iteration, to)] = encode(self._run, kind, iteration, values)
 
-    def advance(self, clock: int) -> None:
-        """Go on to an iteration, and forget all before the last: nobody can need it any more."""
-        last, self.clock = self.clock, clock
+    def advance(self, iteration: int) -> None:
+        """Go on to an iteration; remove messages from before the previous one."""
+        previous, self.iteration = self.iteration, iteration
         for box in (self._inbox, self._outbox):
-            old = [key for key in box if key[1] < last and key[0] is not Kind.HELLO]
-            for key in old:
+            outdated = [
+                key for key in box if key.iteration < previous and key.kind is not MessageKind.HELLO
+            ]
+            for key in outdated:
                 del box[key]
 
-    def collect(
+    def receive(
         self,
-        kind: Kind,
+        kind: MessageKind,
         iteration: int,
         senders: Collection[str],
         patience: float | None = None,
     ) -> dict[str, FloatArray]:
-        """Wait for a message from each sender, with other `patience` than usual if need be."""
+        """Wait for a message from each sender.
+
+        Args:
+            kind: Of the messages.
+            iteration: Of the messages.
+            senders: Members that send one.
+            patience: Seconds without a message from one of them, if other than usual.
+
+        Returns:
+            The numbers from each sender.
+
+        Raises:
+            GridveilError: A sender is silent for too long or makes no progress, or a member stopped
+                the run.
+        """
         patience = patience or self._patience
-        began = progress = time.monotonic()
-        pause = min(_FIRST_PAUSE, self._longest_pause)
-        waiting = {sender for sender in senders if (kind, iteration, sender) not in self._inbox}
-        self._waiting = waiting
-        for sender in waiting:
-            self._heard[sender] = max(self._heard.get(sender, 0.0), progress)
-        while waiting:
-            arrived = self._receive(pause)
+        started = quiet_since = time.monotonic()
+        pause = self._first_pause
+        self._awaited = {
+            sender for sender in senders if _Key(kind, iteration, sender) not in self._inbox
+        }
+        for sender in self._awaited:
+            self._last_heard[sender] = max(self._last_heard.get(sender, 0.0), started)
+        while self._awaited:
+            arrived = self._receive_one(pause)
             now = time.monotonic()
             if arrived is not None and arrived[:2] == (kind, iteration):
-                waiting.discard(arrived[2])
-                progress, pause = now, min(_FIRST_PAUSE, self._longest_pause)
-            elif now - progress > pause:
-                for sender in sorted(waiting):
-                    self._repeat(sender)
+                self._awaited.discard(arrived.member)
+                quiet_since, pause = now, self._first_pause
+            elif now - quiet_since > pause:
+                for sender in sorted(self._awaited):
+                    self._resend(sender)
                     self._refuse_silence(sender, now, patience)
-                if now - began > _STANDSTILL * patience:
-                    raise GridveilError(
-                        f"heard of, but no further for {now - began:.0f} seconds: "
-                        f"{_listed(waiting)}"
-                    )
-                progress, pause = now, min(2 * pause, self._longest_pause)
-        return {sender: self._inbox[kind, iteration, sender] for sender in senders}
+                self._refuse_stall(now - started, patience)
+                quiet_since, pause = now, min(2 * pause, self._longest_pause)
+        return {sender: self._inbox[_Key(kind, iteration, sender)] for sender in senders}
 
-    def attend(self, seconds: float) -> None:
-        """Answer whatever comes, for some time."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            self._receive(left)
+    def wait(self, seconds: float) -> None:
+        """Go on answering messages for some time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._receive_one(left)
 
-    def stop_all(self, others: Collection[str], reason: str) -> None:
-        """Tell others that this run cannot go on."""
-        for other in others:
-            self._send(other, encode(self._run, Kind.STOP, self.clock, text_values(reason)))
+    def stop_all(self, members: Collection[str], reason: str) -> None:
+        """Send members a message that this run cannot go on."""
+        for member in members:
+            self._send(
+                member, encode(self._run, MessageKind.STOP, self.iteration, text_values(reason))
+            )
 
-    def _receive(self, timeout: float) -> tuple[Kind, int, str] | None:
-        """Take one message in; return which it was if it is new and fits."""
-        got = self._channel.receive(timeout)
-        if got is None:
+    def _receive_one(self, timeout: float) -> _Key | None:
+        """Receive one message; return which it was if it is new and valid."""
+        received = self._channel.receive(timeout)
+        if received is None:
             return None
-        sender, data = got
+        sender, data = received
         self.counts.received += 1
         self.counts.received_bytes += len(data)
         try:
             message = decode(self._run, data)
             self._check(sender, message)
-        except RefusedError as error:
-            self._complain(sender, str(error))
+        except InvalidMessageError as error:
+            self._log_refusal(sender, str(error))
             return None
-        self._heard[sender] = time.monotonic()
-        if message.kind is Kind.STOP:
-            awaited = f" while {_listed(self._waiting)} was awaited" if self._waiting else ""
+        self._last_heard[sender] = time.monotonic()
+        if message.kind is MessageKind.STOP:
+            awaited = f" while waiting for {_listed(self._awaited)}" if self._awaited else ""
             raise GridveilError(f"{sender} stopped the run{awaited}: {values_text(message.values)}")
-        key = message.kind, message.iteration, sender
-        if message.iteration < self.clock or key in self._inbox:
-            self._repeat(sender)
+        key = _Key(message.kind, message.iteration, sender)
+        if message.iteration < self.iteration or key in self._inbox:
+            self._resend(sender)
             return None
         self._inbox[key] = message.values
         return key
 
     def _check(self, sender: str, message: Message) -> None:
+        """Refuse a message that this sender may not send now."""
         expected = self._sizes.get((sender, message.kind))
-        if message.kind is Kind.STOP:
+        if message.kind is MessageKind.STOP:
             return
         if expected is None:
-            raise RefusedError(f"of a kind it may not send ({message.kind.name.lower()})")
-        if expected not in (-1, len(message.values)):
-            raise RefusedError("of the wrong length")
-        if message.iteration > self.clock + self._ahead:
-            raise RefusedError("from the future")
+            raise InvalidMessageError(f"of a kind it may not send ({message.kind.name.lower()})")
+        if expected not in (ANY_SIZE, len(message.values)):
+            raise InvalidMessageError("of the wrong length")
+        if message.iteration > self.iteration + self._max_lead:
+            raise InvalidMessageError("from a future iteration")
 
-    def _complain(self, sender: str, reason: str) -> None:
+    def _log_refusal(self, sender: str, reason: str) -> None:
         count = self.counts.refused.get((sender, reason), 0) + 1
         self.counts.refused[sender, reason] = count
-        if count <= _COMPLAINTS:
-            self._tell(f"a message from {sender} was dropped: {reason}")
+        if count <= _LOGGED_REFUSALS:
+            self._log(f"a message from {sender} was dropped: {reason}")
 
-    def _repeat(self, to: str) -> None:
-        """Send a member again what is kept for it."""
+    def _resend(self, to: str) -> None:
+        """Send a member again the messages that are stored for it."""
         now = time.monotonic()
-        if now - self._repeated.get(to, 0.0) < _BETWEEN_REPEATS:
+        if now - self._last_resent.get(to, 0.0) < _RESEND_INTERVAL:
             return
-        self._repeated[to] = now
-        for (_, _, receiver), data in list(self._outbox.items()):
-            if receiver == to:
+        self._last_resent[to] = now
+        for key, data in list(self._outbox.items()):
+            if key.member == to:
                 self.counts.repeated += 1
                 self._send(to, data)
 
     def _refuse_silence(self, sender: str, now: float, patience: float) -> None:
-        if now - self._heard[sender] <= patience:
+        """End the run if nothing was heard from a sender for too long."""
+        if now - self._last_heard[sender] <= patience:
             return
-        dropped = [reason for (who, reason) in self.counts.refused if who == sender]
+        dropped = [reason for (member, reason) in self.counts.refused if member == sender]
         why = "it is not connected"
         if dropped:
-            why = f"it sends messages that are no use: {dropped[-1]}"
+            why = f"its messages are refused: {dropped[-1]}"
         elif sender in self._channel.connected():
-            why = "it is connected but says nothing, or has no right to"
+            why = "it is connected but sends nothing, or has no right to"
         raise GridveilError(
-            f"no word from {sender} for {patience:.0f} seconds: {why}; start it again, and "
-            "then the others, to go on where the run stood"
+            f"no message from {sender} for {patience:.0f} seconds: {why}; start it again, and then "
+            "the others, to resume the run"
         )
+
+    def _refuse_stall(self, seconds: float, patience: float) -> None:
+        """End the run if the awaited members send messages but not the one that is due."""
+        if seconds > _STALL_FACTOR * patience:
+            raise GridveilError(f"connected, but no progress for {seconds:.0f} seconds: "
+                                f"{_listed(self._awaited)}")  # fmt: skip
 
     def _send(self, to: str, data: bytes) -> None:
         self._channel.send(to, data)
@@ -215,8 +254,3 @@ class Correspondence:
 
 def _listed(members: Collection[str]) -> str:
     return ", ".join(sorted(members))
-
-
-def digest_values(digest: bytes) -> FloatArray:
-    """Return a digest as numbers, a byte each."""
-    return np.frombuffer(digest, dtype=np.uint8).astype(float)

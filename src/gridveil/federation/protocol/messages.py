@@ -1,6 +1,6 @@
-"""Messages between members of a federation: a header and numbers, nothing else.
+"""The form of a message between members: a header and finite numbers, nothing else.
 
-Whatever does not look exactly like that is refused, with the reason.
+Anything that does not have exactly this form is refused, with the reason.
 """
 
 import hashlib
@@ -13,76 +13,89 @@ import numpy as np
 from gridveil.arrays import FloatArray
 
 _HEADER = struct.Struct("<4sB3xI16sI")
+"""Magic, kind, iteration, digest of the run and count of numbers."""
 _MAGIC = b"GVF1"
-_MOST_TEXT = 1000
+_NUMBER_BYTES = 8
+_DIGEST_BYTES = 16
+_MAX_TEXT = 1000
+_LAST_CODE_POINT = 0xFFFF
 
 
-class Kind(IntEnum):
-    """What a message is about."""
+class MessageKind(IntEnum):
+    """What a message carries."""
 
     HELLO = 1
-    """Here I am; the numbers are a digest of what the two are to agree on."""
+    """The digest of the settings both sides must share."""
     COPIES = 2
     """x of an iteration, and the penalties of lines."""
-    ANSWERS = 3
+    CONSENSUS = 3
     """z of an iteration."""
     REPORT = 4
-    """Residuals and sums of a window, to the coordinator."""
-    VERDICT = 5
-    """What the coordinator makes of them."""
+    """Residuals and sums of a window, for the coordinator."""
+    DECISION = 5
+    """The coordinator's decision at the end of a window."""
     DONE = 6
-    """The released loads are written."""
+    """The sender has written its result, or knows that the receiver has."""
     STOP = 7
-    """It cannot go on; the numbers are a text."""
+    """The sender cannot go on; the numbers are a text that says why."""
 
 
-class RefusedError(Exception):
-    """A message that is not what it should be."""
+class InvalidMessageError(Exception):
+    """A received message is not acceptable; the text is the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Message:
     """A message of this run."""
 
-    kind: Kind
+    kind: MessageKind
     iteration: int
     values: FloatArray
 
 
 def run_digest(run_id: str) -> bytes:
-    """Return what marks the messages of a run."""
-    return hashlib.sha256(run_id.encode()).digest()[:16]
+    """Return the digest that marks the messages of a run."""
+    return hashlib.sha256(run_id.encode()).digest()[:_DIGEST_BYTES]
 
 
-def encode(run: bytes, kind: Kind, iteration: int, values: FloatArray) -> bytes:
+def encode(run: bytes, kind: MessageKind, iteration: int, values: FloatArray) -> bytes:
     """Return a message as bytes."""
     numbers = np.ascontiguousarray(values, dtype="<f8")
     return _HEADER.pack(_MAGIC, kind, iteration, run, len(numbers)) + numbers.tobytes()
 
 
 def decode(run: bytes, data: bytes) -> Message:
-    """Read a message of a run; raise `RefusedError` for anything else."""
+    """Read a message of a run.
+
+    Raises:
+        InvalidMessageError: It is anything else.
+    """
     if len(data) < _HEADER.size:
-        raise RefusedError("too short")
-    magic, kind, iteration, of_run, count = _HEADER.unpack_from(data)
-    if magic != _MAGIC or kind not in Kind.__members__.values():
-        raise RefusedError("not one of ours")
-    if of_run != run:
-        raise RefusedError("of another run")
-    if len(data) != _HEADER.size + 8 * count:
-        raise RefusedError("of the wrong length")
+        raise InvalidMessageError("too short")
+    magic, kind, iteration, sender_run, count = _HEADER.unpack_from(data)
+    if magic != _MAGIC or kind not in MessageKind.__members__.values():
+        raise InvalidMessageError("not a message of this protocol")
+    if sender_run != run:
+        raise InvalidMessageError("of another run")
+    if len(data) != _HEADER.size + _NUMBER_BYTES * count:
+        raise InvalidMessageError("of the wrong length")
     values = np.frombuffer(data, dtype="<f8", offset=_HEADER.size)
     if not np.isfinite(values).all():
-        raise RefusedError("with numbers that are none")
-    return Message(Kind(kind), iteration, values)
+        raise InvalidMessageError("with numbers that are not finite")
+    return Message(MessageKind(kind), iteration, values)
+
+
+def digest_values(digest: bytes) -> FloatArray:
+    """Return a digest as the numbers of a message, one for each byte."""
+    return np.frombuffer(digest, dtype=np.uint8).astype(float)
 
 
 def text_values(text: str) -> FloatArray:
-    """Return a short text as numbers, a character each: all messages hold numbers only."""
-    return np.array([float(ord(c)) for c in text[:_MOST_TEXT]])
+    """Return a short text as the numbers of a message, one for each character."""
+    return np.array([float(ord(c)) for c in text[:_MAX_TEXT]])
 
 
 def values_text(values: FloatArray) -> str:
-    """Return the text that numbers stand for, whatever they are, fit to be printed."""
-    codes = np.clip(values[:_MOST_TEXT], 0, 0xFFFF).astype(int)
+    """Return the text that received numbers stand for, with "?" for what cannot be printed."""
+    codes = np.clip(values[:_MAX_TEXT], 0, _LAST_CODE_POINT).astype(int)
     return "".join(c if (c := chr(code)).isprintable() else "?" for code in codes)

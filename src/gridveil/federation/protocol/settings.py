@@ -1,4 +1,4 @@
-"""What all members of a run must agree on."""
+"""The settings of a run, which all members share."""
 
 import hashlib
 from typing import Annotated
@@ -7,41 +7,44 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
-from gridveil.defaults import MECHANISM
+from gridveil.defaults import MAX_ITERATIONS, MECHANISM, TOLERANCE
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_DIGEST_BYTES = 16
 
 
 class Run(BaseModel):
-    """A run of a federation."""
+    """The settings of one run of a federation."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     id: Annotated[str, Field(min_length=1, max_length=200)]
-    """Of the release: the same id draws no second time."""
+    """The release id: a party draws noise only once for an id."""
     parties: Annotated[tuple[str, ...], Field(min_length=1)]
     mechanism: str = MECHANISM
     epsilon: Annotated[str, Field(min_length=1)]
-    """As text: one tenth is one tenth."""
+    """As text, so that one tenth is exactly one tenth."""
     alpha: Annotated[str, Field(min_length=1)]
+    """In p.u., as text."""
     beta: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     policy: Policy = Policy.FAST
-    max_iterations: Annotated[int, Field(ge=1, le=10_000_000)] = 5000
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-5
+    max_iterations: Annotated[int, Field(ge=1, le=10_000_000)] = MAX_ITERATIONS
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = TOLERANCE
+    """Of the residuals, in p.u."""
     costs_derived: str = ""
-    """A digest of O* where it comes from raw loads: an id stands for the costs of one day."""
+    """Digest of O* if they were computed from the raw loads: an id is valid for one day's costs."""
     patience: _Positive = 30.0
-    """Seconds without a word from a member after which the others stop."""
+    """Seconds without a message from a member after which the others stop."""
 
     @property
     def window(self) -> int:
-        """After how many iterations the coordinator is asked."""
+        """Iterations between two decisions of the coordinator."""
         return 1 if self.policy is Policy.PAPER else WINDOW
 
     def window_end(self, iteration: int) -> int:
-        """Return the iteration after which the coordinator hears of this one."""
+        """Return the iteration after which this one is reported to the coordinator."""
         return min(-(-iteration // self.window) * self.window, self.max_iterations)
 
     def digest(self) -> bytes:
-        """Return what members compare before they begin; how patient each is plays no part."""
+        """Return the digest that members compare in the handshake; their patience may differ."""
         text = self.model_dump_json(exclude={"patience"})
-        return hashlib.sha256(text.encode()).digest()[:16]
+        return hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]

@@ -1,1 +1,1 @@
-"""How messages travel: identities, links, recordings."""
+"""Authenticated channels between members, and the certificates they need."""

@@ -1,31 +1,31 @@
-"""The border between what the parties say to each other and what carries it."""
+"""The interface between the protocol and the transport that carries its messages."""
 
 from typing import Protocol, Self
 
 
 class Channel(Protocol):
-    """One party's way to its peers.
+    """Authenticated message passing between one member and its peers.
 
-    Messages of one sender arrive in order. One that is sent while its receiver is away is lost.
+    Messages of one sender arrive in order. A message is lost if its receiver is not connected.
     """
 
     def send(self, to: str, data: bytes) -> None:
-        """Send a message to a peer; it is lost, without a word, if the peer is not connected."""
+        """Send a message to a peer; it is lost without an error if the peer is not connected."""
         ...
 
     def receive(self, timeout: float) -> tuple[str, bytes] | None:
-        """Return the next message and its sender's proven name, or None if none came in time."""
+        """Return the authenticated sender and the next message; None after `timeout` seconds."""
         ...
 
     def connected(self) -> frozenset[str]:
-        """Return the peers that are there and would get a message sent now.
+        """Return the peers that would receive a message sent now.
 
-        One that was killed is gone at once; one that hangs may count as connected for long.
+        A peer that was killed is removed at once; one that hangs may remain for long.
         """
         ...
 
     def close(self) -> None:
-        """Leave; nothing is sent or received any more. Until then, the process does not end."""
+        """Disconnect. A process does not end before its channels are closed."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -9,12 +9,11 @@ import numpy as np
 from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
 from gridveil.errors import GridveilError
 from gridveil.federation.names import COORDINATOR
-from gridveil.federation.partition.local_agents import build_local
-from gridveil.federation.partition.ownership import partition_into
-from gridveil.federation.partition.slices import split
+from gridveil.federation.partition.local_agents import build_local_agents
+from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.coordinator import Coordinator
-from gridveil.federation.protocol.handshake import await_hello, say_hello
-from gridveil.federation.protocol.party import Party, finish, greetings, party_letters
+from gridveil.federation.protocol.handshake import handshake_digests, receive_hellos, send_hellos
+from gridveil.federation.protocol.party import Party, party_mailbox, report_done
 from gridveil.federation.protocol.settings import Run
 from gridveil.fidelity.agents import solve_admm
 
@@ -70,46 +69,46 @@ def slices_of(network, partition, costs, noisy):
     return parts, own
 
 
-class Greeting:
-    """A party with its greeting before and its end after, as `run_party` has them."""
+class Member:
+    """A party with its handshake before and its report after, as `members.party` runs them."""
 
-    def __init__(self, part, local, loads, run, channel, store, tell):
-        self.name, self.local, self.run_settings, self.store = part.party, local, run, store
-        self.letters = party_letters(local, run, channel, tell)
+    def __init__(self, part, local, loads, run, channel, state_file, log):
+        self.name, self.local, self.settings, self.state_file = part.party, local, run, state_file
+        self.mailbox = party_mailbox(local, run, channel, log)
         self.loads = loads
 
     def run(self):
-        digests = greetings(self.local, self.run_settings)
-        fresh = not self.store.exists()
-        say_hello(self.letters, digests)
+        digests = handshake_digests(self.local, self.settings)
+        fresh = not self.state_file.exists()
+        send_hellos(self.mailbox, digests)
         party = Party(
-            self.name, self.local, self.loads, self.run_settings, self.letters, self.store
+            self.name, self.local, self.loads, self.settings, self.mailbox, self.state_file
         )
         try:
             if fresh:
-                await_hello(self.letters, self.name, digests)
+                receive_hellos(self.mailbox, self.name, digests)
         except GridveilError as error:
-            self.letters.stop_all(digests, str(error))
+            self.mailbox.stop_all(digests, str(error))
             raise
         return party.run()
 
     def finish(self):
-        finish(self.letters)
+        report_done(self.mailbox)
 
 
 def federated(network, costs, noisy, beta, partition, folder, channel=QueueChannel, **changes):
-    """Run a federation here; return what each party came to, its slice, and the members."""
+    """Run a federation here; return each party's result, its slice, the members, and the log."""
     run = settings(partition.parties, beta=beta, **changes)
     boxes = {name: queue.Queue() for name in (*partition.parties, COORDINATOR)}
     parts, own = slices_of(network, partition, costs, noisy)
-    told = []
+    logged = []
     parties = [
-        Greeting(part, build_local(part, beta), loads, run, channel(part.party, boxes),
-                 folder / f"{part.party}.state", told.append)
+        Member(part, build_local_agents(part, beta), loads, run, channel(part.party, boxes),
+                 folder / f"{part.party}.state", logged.append)
         for part, loads in zip(parts, own, strict=True)
     ]  # fmt: skip
     coordinator = Coordinator(
-        run, channel(COORDINATOR, boxes), folder / "coordinator.state", told.append
+        run, channel(COORDINATOR, boxes), folder / "coordinator.state", logged.append
     )
     found = {}
 
@@ -130,11 +129,11 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
         thread.start()
     for thread in threads:
         thread.join(300)
-    return found, parts, members, told
+    return found, parts, members, logged
 
 
 def together(network, costs, noisy, beta, **options):
-    """Return what the engine in one process comes to."""
+    """Return the result of the engine in one process."""
     loads = np.stack([noisy.p, noisy.q], axis=1)
     return solve_admm(network, loads, costs, beta, AgentOptions(**options))
 
@@ -157,7 +156,3 @@ def joined(network, found, parts):
         at = [buses[bus.number] for bus in part.buses]
         values["v"][at], values["theta"][at] = one.point.v, one.point.theta
     return values
-
-
-def cut(case, count):
-    return partition_into(load_case(case), count)

@@ -1,11 +1,12 @@
-"""Who is who in a consortium: one authority, and a short-lived certificate for every member.
+"""X.509 certificates of a consortium: one authority, and a short-lived certificate per member.
 
-A member's name is the common name of its certificate. Whoever holds the authority's key can be
-anyone, so that its folder stays with whoever runs the consortium and off the members' machines.
+The common name of a certificate is the member's name. Whoever holds the authority's key can
+impersonate any member, so its folder stays with the keeper of the consortium, off the members'
+machines.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -34,11 +35,12 @@ from gridveil.publication.folder import write_folder
 
 AUTHORITY, CERTIFICATE, KEY = "authority.pem", "certificate.pem", "key.pem"
 CLOCK_SKEW = timedelta(minutes=5)
+_MAX_DAYS = 36500
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a member proves its name with, and what it checks the others' names against."""
+    """The files with which a member proves its name and checks those of others."""
 
     authority: Path
     certificate: Path
@@ -46,13 +48,31 @@ class Identity:
 
 
 def identity_of(folder: Path, member: str) -> Identity:
-    """Return where `issue` puts a member's files."""
+    """Return the files that `issue` writes for a member into a folder."""
     own = folder / check_name(member)
     return Identity(own / AUTHORITY, own / CERTIFICATE, own / KEY)
 
 
-def make_authority(folder: Path, consortium: str, days: float) -> None:
-    """Make the authority of a new consortium, in a new folder for its owner's eyes only."""
+def init(folder: str | Path, consortium: str = "consortium", days: float = 365) -> None:
+    """Make the authority of a consortium. Whoever has its key can impersonate any member.
+
+    Args:
+        folder: A new folder, readable by its owner only.
+        consortium: Name of the consortium.
+        days: How long the authority is valid.
+
+    Raises:
+        GridveilError: The folder exists, or the name or the number of days is not possible.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     init(f"{folder}/authority", "north")
+        ...     made = issue(f"{folder}/authority", "party-1", f"{folder}/members", "127.0.0.1")
+        ...     made.certificate.relative_to(folder).as_posix()
+        'members/party-1/certificate.pem'
+    """
     key = generate_private_key(SECP256R1())
     name = _common_name(consortium)
     certificate = (
@@ -61,22 +81,43 @@ def make_authority(folder: Path, consortium: str, days: float) -> None:
         .add_extension(_usage(signs_certificates=True), critical=True)
         .sign(key, SHA256())
     )
-    write_folder(folder, {AUTHORITY: _pem(certificate), KEY: _pem_of_key(key)}, private=True)
+    files = {AUTHORITY: _pem(certificate), KEY: _pem_of_key(key)}
+    write_folder(Path(folder), files, private=True)
 
 
 def issue(
-    authority_folder: Path, folder: Path, member: str, hosts: Iterable[str], days: float
+    authority: str | Path,
+    member: str,
+    output: str | Path,
+    host: str | Sequence[str],
+    days: float = 7,
 ) -> Identity:
-    """Give a member a key and a certificate that it may use at these hosts, for so many days."""
-    identity = identity_of(folder, member)
-    authority = _read_certificate(authority_folder / AUTHORITY)
-    authority_key = _read_key(authority_folder / KEY)
+    """Make a member's key and certificate, short-lived because none can be revoked.
+
+    Args:
+        authority: The authority's folder, made by `init`.
+        member: Name of the party, or "coordinator".
+        output: Folder in which the member's own folder is made.
+        host: Where its peers reach it: an IP address or a host name, or several.
+        days: How long the certificate is valid.
+
+    Returns:
+        The member's files.
+
+    Raises:
+        GridveilError: The member's folder exists; the authority cannot be read or ends earlier; or
+            a name, a host or the number of days is not possible.
+    """
+    authority_folder, output = Path(authority), Path(output)
+    identity = identity_of(output, member)
+    issuer = _read_certificate(authority_folder / AUTHORITY)
+    issuer_key = _read_key(authority_folder / KEY)
     key = generate_private_key(SECP256R1())
-    names = [_alternative_name(host) for host in hosts]
+    names = [_alternative_name(each) for each in ([host] if isinstance(host, str) else host)]
     if not names:
-        raise GridveilError(f"{member} needs a host that its peers can reach it at")
+        raise GridveilError(f"{member} needs a host at which its peers can reach it")
     builder = (
-        _builder(authority.subject, _common_name(member), key.public_key(), days)
+        _builder(issuer.subject, _common_name(member), key.public_key(), days)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(
@@ -87,19 +128,19 @@ def issue(
         )
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
     )
-    certificate = builder.sign(authority_key, SHA256())
-    if certificate.not_valid_after_utc > authority.not_valid_after_utc:
+    certificate = builder.sign(issuer_key, SHA256())
+    if certificate.not_valid_after_utc > issuer.not_valid_after_utc:
         raise GridveilError(
             f"{authority_folder}: the authority itself ends on "
-            f"{authority.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; choose fewer days than {days:g}"
+            f"{issuer.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; choose fewer days than {days:g}"
         )
-    files = {AUTHORITY: _pem(authority), CERTIFICATE: _pem(certificate), KEY: _pem_of_key(key)}
+    files = {AUTHORITY: _pem(issuer), CERTIFICATE: _pem(certificate), KEY: _pem_of_key(key)}
     write_folder(identity.key.parent, files, private=True)
     return identity
 
 
 def check_identity(identity: Identity, member: str) -> None:
-    """Refuse files that the member's peers would refuse, and say why: they would only be silent."""
+    """Refuse files that the member's peers would refuse; peers do so without a message."""
     authority = _read_certificate(identity.authority)
     certificate = _read_certificate(identity.certificate)
     _check_dates(authority, identity.authority)
@@ -123,8 +164,8 @@ def check_identity(identity: Identity, member: str) -> None:
 def _builder(
     issuer: x509.Name, subject: x509.Name, key: EllipticCurvePublicKey, days: float
 ) -> x509.CertificateBuilder:
-    """Start a certificate that is valid from now, on a clock that may be a little behind ours."""
-    if not 0 < days <= 36500:
+    """Start a certificate that is valid from now; the clocks of other machines may be behind."""
+    if not 0 < days <= _MAX_DAYS:
         raise GridveilError(f"a certificate cannot be valid for {days:g} days; choose more than 0")
     now = datetime.now(UTC)
     return (
@@ -139,7 +180,7 @@ def _builder(
 
 
 def _usage(signs_certificates: bool) -> x509.KeyUsage:
-    """Allow a key to sign certificates, or handshakes, and nothing else."""
+    """Return the only use of a key: to sign certificates, or TLS handshakes."""
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         key_cert_sign=signs_certificates,

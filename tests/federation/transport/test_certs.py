@@ -9,12 +9,12 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from gridveil.errors import GridveilError
-from gridveil.federation.transport.certificates import (
+from gridveil.federation.transport.certs import (
     Identity,
     check_identity,
     identity_of,
+    init,
     issue,
-    make_authority,
 )
 
 SECOND = 1 / 86400
@@ -22,7 +22,7 @@ SECOND = 1 / 86400
 
 @pytest.fixture
 def authority(tmp_path):
-    make_authority(tmp_path / "authority", "test", 30)
+    init(tmp_path / "authority", "test", 30)
     return tmp_path / "authority"
 
 
@@ -35,7 +35,7 @@ def contents(folder):
 
 
 def test_what_is_issued_is_accepted(authority, tmp_path):
-    identity = issue(authority, tmp_path / "members", "north-1", ["127.0.0.1", "n.example"], 2)
+    identity = issue(authority, "north-1", tmp_path / "members", ["127.0.0.1", "n.example"], 2)
     assert identity == identity_of(tmp_path / "members", "north-1")
     check_identity(identity, "north-1")
     certificate = read(identity.certificate)
@@ -62,50 +62,50 @@ def test_the_authority_signs_members_and_no_other_authority(authority):
 
 
 def test_keys_are_for_their_owner_only(authority, tmp_path):
-    identity = issue(authority, tmp_path, "a", ["127.0.0.1"], 1)
+    identity = issue(authority, "a", tmp_path, ["127.0.0.1"], 1)
     for key in (authority / "key.pem", identity.key):
         assert key.stat().st_mode & 0o777 == 0o600
         assert key.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_nothing_is_overwritten(authority, tmp_path):
-    issue(authority, tmp_path, "a", ["127.0.0.1"], 1)
+    issue(authority, "a", tmp_path, ["127.0.0.1"], 1)
     before = contents(tmp_path)
     with pytest.raises(GridveilError, match="not overwritten"):
-        issue(authority, tmp_path, "a", ["127.0.0.1"], 1)
+        issue(authority, "a", tmp_path, ["127.0.0.1"], 1)
     with pytest.raises(GridveilError, match="not overwritten"):
-        make_authority(authority, "test", 1)
+        init(authority, "test", 1)
     assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a*", "$x", "ä", "a b", "a\n", "..", "x" * 65])
 def test_names_that_are_no_part_of_a_key_are_refused(authority, tmp_path, name):
     with pytest.raises(GridveilError, match="cannot be a name"):
-        issue(authority, tmp_path / "members", name, ["127.0.0.1"], 1)
+        issue(authority, name, tmp_path / "members", ["127.0.0.1"], 1)
     with pytest.raises(GridveilError, match="cannot be a name"):
-        make_authority(tmp_path / "other", name, 1)
+        init(tmp_path / "other", name, 1)
     assert not (tmp_path / "members").exists()
 
 
 @pytest.mark.parametrize("hosts", [[], ["127.0.0.1:7447"], ["a b"], [""], ["a..b"], ["*"]])
 def test_hosts_that_are_none_are_refused(authority, tmp_path, hosts):
     with pytest.raises(GridveilError, match="host"):
-        issue(authority, tmp_path / "members", "a", hosts, 1)
+        issue(authority, "a", tmp_path / "members", hosts, 1)
 
 
 @pytest.mark.parametrize("days", [0, -1, 1e9, float("nan")])
 def test_no_time_at_all_is_refused(authority, tmp_path, days):
     with pytest.raises(GridveilError, match="days"):
-        issue(authority, tmp_path, "a", ["127.0.0.1"], days)
+        issue(authority, "a", tmp_path, ["127.0.0.1"], days)
 
 
 def test_no_certificate_outlives_its_authority(authority, tmp_path):
     with pytest.raises(GridveilError, match="fewer days than 31"):
-        issue(authority, tmp_path, "a", ["127.0.0.1"], 31)
+        issue(authority, "a", tmp_path, ["127.0.0.1"], 31)
 
 
 def test_an_expired_one_is_refused(authority, tmp_path):
-    identity = issue(authority, tmp_path, "a", ["127.0.0.1"], SECOND)
+    identity = issue(authority, "a", tmp_path, ["127.0.0.1"], SECOND)
     time.sleep(1.1)
     with pytest.raises(GridveilError, match="expired on"):
         check_identity(identity, "a")
@@ -118,16 +118,16 @@ def test_one_that_is_not_valid_yet_is_refused(authority, tmp_path, monkeypatch):
             return datetime.now(tz) + timedelta(hours=1)
 
     with monkeypatch.context() as patch:
-        patch.setattr("gridveil.federation.transport.certificates.datetime", Ahead)
-        identity = issue(authority, tmp_path, "a", ["127.0.0.1"], 1)
+        patch.setattr("gridveil.federation.transport.certs.datetime", Ahead)
+        identity = issue(authority, "a", tmp_path, ["127.0.0.1"], 1)
         check_identity(identity, "a")
     with pytest.raises(GridveilError, match="not valid before"):
         check_identity(identity, "a")
 
 
 def test_another_authority_of_the_same_name_is_refused(authority, tmp_path):
-    identity = issue(authority, tmp_path, "a", ["127.0.0.1"], 1)
-    make_authority(tmp_path / "other", "test", 30)
+    identity = issue(authority, "a", tmp_path, ["127.0.0.1"], 1)
+    init(tmp_path / "other", "test", 30)
     stranger = Identity(tmp_path / "other" / "authority.pem", identity.certificate, identity.key)
     with pytest.raises(GridveilError, match="not signed by"):
         check_identity(stranger, "a")
@@ -135,19 +135,19 @@ def test_another_authority_of_the_same_name_is_refused(authority, tmp_path):
 
 def test_a_member_cannot_sign_for_another(authority, tmp_path):
     """Not even as `issue` would do it, with its own key in the place of the authority's."""
-    own = issue(authority, tmp_path, "a", ["127.0.0.1"], 10)
+    own = issue(authority, "a", tmp_path, ["127.0.0.1"], 10)
     fake = tmp_path / "fake"
     fake.mkdir()
     (fake / "authority.pem").write_bytes(own.authority.read_bytes())
     (fake / "key.pem").write_bytes(own.key.read_bytes())
-    forged = issue(fake, tmp_path / "forged", "b", ["127.0.0.1"], 1)
+    forged = issue(fake, "b", tmp_path / "forged", ["127.0.0.1"], 1)
     with pytest.raises(GridveilError, match="not signed by"):
         check_identity(forged, "b")
 
 
 def test_anothers_files_are_refused(authority, tmp_path):
-    a = issue(authority, tmp_path, "a", ["127.0.0.1"], 1)
-    b = issue(authority, tmp_path, "b", ["127.0.0.1"], 1)
+    a = issue(authority, "a", tmp_path, ["127.0.0.1"], 1)
+    b = issue(authority, "b", tmp_path, ["127.0.0.1"], 1)
     with pytest.raises(GridveilError, match="issued to CN=a, not to CN=b"):
         check_identity(a, "b")
     with pytest.raises(GridveilError, match="not the key of"):
@@ -157,7 +157,7 @@ def test_anothers_files_are_refused(authority, tmp_path):
 @pytest.mark.parametrize("which", ["authority", "certificate", "key"])
 @pytest.mark.parametrize("data", [None, b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n"])
 def test_unreadable_files_are_named(authority, tmp_path, which, data):
-    identity = issue(authority, tmp_path, "a", ["127.0.0.1"], 1)
+    identity = issue(authority, "a", tmp_path, ["127.0.0.1"], 1)
     path = getattr(identity, which)
     path.unlink()
     if data is not None:

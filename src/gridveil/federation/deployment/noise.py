@@ -1,0 +1,46 @@
+"""The privacy phase of a party: its mechanism, and its noisy loads through its own ledger."""
+
+from pathlib import Path
+
+import numpy as np
+
+from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
+from gridveil.federation.partition.slices import Slice
+from gridveil.federation.protocol.settings import Run
+from gridveil.privacy.ledger import Entry, Ledger
+from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
+from gridveil.privacy.phase import LoadOwner, privatise_loads
+
+
+def run_mechanism(run: Run) -> Mechanism:
+    """Return the mechanism of a run; refuse one that needs public bounds: slices have none."""
+    if MECHANISMS.get(run.mechanism).needs_bounds:
+        raise GridveilError(
+            f"the {run.mechanism} mechanism needs public bounds of every load, which a federation "
+            "does not have; choose another"
+        )
+    return make_mechanism(run.mechanism, run.epsilon, run.alpha)
+
+
+def draw_noisy_loads(
+    party_slice: Slice, run: Run, mechanism: Mechanism, ledger: Path
+) -> tuple[FloatArray, Entry | None]:
+    """Draw the noisy loads of a party, or take those that its ledger holds for this run.
+
+    Returns:
+        p of all loads and then q, and the ledger's entry; no entry for a party without loads.
+    """
+    if not party_slice.loads:
+        return np.zeros(0), None
+    name = f"{run.id}/{party_slice.party}"
+    owner = LoadOwner(
+        party_slice.network_id, party_slice.network, party_slice.base_mva, party_slice.load_buses
+    )
+    conditions = {"costs_derived": run.costs_derived} if run.costs_derived else None
+    opened = Ledger(ledger)
+    noisy = privatise_loads(
+        owner, party_slice.true_loads(), mechanism, opened, name, conditions=conditions
+    )
+    return np.concatenate([noisy.p, noisy.q]), opened.entry(name)

@@ -1,0 +1,211 @@
+"""Splits a network into the slices of its parties."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
+from gridveil.federation.partition.ownership import (
+    GENERATOR,
+    LINE,
+    LOAD,
+    Partition,
+    component_numbers,
+    read_partition,
+)
+from gridveil.federation.partition.slices import (
+    FROM,
+    TO,
+    LineEnd,
+    Port,
+    Slice,
+    SliceBus,
+    SliceGenerator,
+    SliceLine,
+    SliceLoad,
+)
+from gridveil.network.costs import CostFunctions
+from gridveil.network.library import as_network
+from gridveil.network.network import Network
+from gridveil.privacy.ledger import network_id
+from gridveil.publication.costs import Provenance, PublicCosts, derived_costs, read_costs
+from gridveil.publication.folder import write_folder
+
+T = TypeVar("T")
+
+
+def split(
+    network: Network | str | Path,
+    partition: Partition | str | Path,
+    costs: PublicCosts | FloatArray | str | Path | None = None,
+    costs_source: str = "",
+) -> list[Slice]:
+    """Split a network into the slices of its parties, sorted by name.
+
+    Slices hold true loads: each is for its party only.
+
+    Args:
+        network: The network, its name or its file.
+        partition: Who owns what, or the CSV file that says so.
+        costs: The public costs O* of the generators in $/h: known ones, an array of them, or a CSV
+            file. By default they are computed from the raw loads, which no noise protects.
+        costs_source: Where a file of costs was published.
+
+    Raises:
+        GridveilError: Partition or costs do not fit the network.
+
+    Example:
+        >>> from gridveil.federation.partition.ownership import partition
+        >>> slices = split("case14_ieee", partition("case14_ieee", parties=3))
+        >>> slices[0].party, slices[0].neighbours
+        ('party-1', ('party-2', 'party-3'))
+    """
+    network = as_network(network)
+    owned = (
+        partition if isinstance(partition, Partition) else read_partition(Path(partition), network)
+    )
+    public = public_costs(network, costs, costs_source)
+    buses = _buses(network, owned)
+    loads = _loads(network, owned)
+    generators = _generators(network, owned, public.values)
+    lines = _lines(network, owned)
+    return [
+        Slice(
+            party=party,
+            network=network.name,
+            network_id=network_id(network),
+            base_mva=network.base_mva,
+            costs_derived=public.derived_digest(),
+            cost_scale=float(np.abs(public.values).sum()),
+            buses=_owned_by(party, owned.buses, buses),
+            loads=_owned_by(party, owned.loads, loads),
+            generators=_owned_by(party, owned.generators, generators),
+            lines=_owned_by(party, owned.lines, lines),
+        )
+        for party in owned.parties
+    ]
+
+
+def public_costs(
+    network: Network, costs: PublicCosts | FloatArray | str | Path | None, source: str
+) -> PublicCosts:
+    """Return the public costs O* of a federation; computed from the raw loads if none are given.
+
+    An array is taken for published costs.
+    """
+    if isinstance(costs, PublicCosts):
+        return costs
+    if isinstance(costs, np.ndarray):
+        return PublicCosts(costs, Provenance.PUBLISHED, source)
+    if costs is not None:
+        return read_costs(Path(costs), source, network)
+    if source:
+        raise GridveilError("costs_source has a meaning only if costs are given")
+    return derived_costs(network)
+
+
+def write_slices(slices: Sequence[Slice], folder: Path) -> None:
+    """Write each slice as PARTY.json into a new folder that only its owner can read."""
+    files = {f"{each.party}.json": each.model_dump_json(indent=1).encode() for each in slices}
+    write_folder(folder, files, private=True)
+
+
+def _owned_by(party: str, owners: Sequence[str], components: Sequence[T]) -> tuple[T, ...]:
+    return tuple(each for owner, each in zip(owners, components, strict=True) if owner == party)
+
+
+def _buses(network: Network, partition: Partition) -> list[SliceBus]:
+    buses, ports = network.buses, _ports(network, partition)
+    return [
+        SliceBus(
+            number=int(buses.number[i]),
+            v_min=float(buses.v_min[i]),
+            v_max=float(buses.v_max[i]),
+            shunt_g=float(buses.shunt_g[i]),
+            shunt_b=float(buses.shunt_b[i]),
+            reference=bool(buses.reference[i]),
+            ports=tuple(ports[i]),
+        )
+        for i in range(len(buses))
+    ]
+
+
+def _ports(network: Network, partition: Partition) -> list[list[Port]]:
+    """Return the ports of each bus: loads, generators, from ends and to ends, by number."""
+    ports: list[list[Port]] = [[] for _ in range(len(network.buses))]
+    numbers, lines = component_numbers(network), network.lines
+    connections = (
+        (LOAD, network.loads.bus, partition.loads, FROM),
+        (GENERATOR, network.generators.bus, partition.generators, FROM),
+        (LINE, lines.from_bus, partition.lines, FROM),
+        (LINE, lines.to_bus, partition.lines, TO),
+    )
+    for component, buses, owners, end in connections:
+        for bus, number, owner in zip(buses.tolist(), numbers[component], owners, strict=True):
+            ports[bus].append(
+                Port.model_validate(
+                    {"component": component, "number": number, "end": end, "owner": owner}
+                )
+            )
+    return ports
+
+
+def _loads(network: Network, partition: Partition) -> list[SliceLoad]:
+    number = network.buses.number.tolist()
+    return [
+        SliceLoad(bus=number[bus], bus_owner=partition.buses[bus], p=p, q=q)
+        for bus, (p, q) in zip(
+            network.loads.bus.tolist(), network.loads.values.tolist(), strict=True
+        )
+    ]
+
+
+def _generators(network: Network, partition: Partition, costs: FloatArray) -> list[SliceGenerator]:
+    gens = network.generators
+    limits = ("p_min", "p_max", "q_min", "q_max")
+    return [
+        SliceGenerator(
+            number=int(gens.row[g]) + 1,
+            bus=int(network.buses.number[bus]),
+            bus_owner=partition.buses[bus],
+            **{name: float(getattr(gens, name)[g]) for name in limits},
+            coefficients=tuple(gens.costs.coefficients[g].tolist()),
+            segments=_segments(gens.costs, g),
+            public_cost=float(costs[g]),
+        )
+        for g, bus in enumerate(gens.bus.tolist())
+    ]
+
+
+def _segments(costs: CostFunctions, generator: int) -> tuple[tuple[float, float], ...]:
+    own = costs.segment_generator == generator
+    slopes, intercepts = costs.segment_slope[own].tolist(), costs.segment_intercept[own].tolist()
+    return tuple(zip(slopes, intercepts, strict=True))
+
+
+def _lines(network: Network, partition: Partition) -> list[SliceLine]:
+    lines = network.lines
+    parameters = ("r", "x", "b", "tap", "shift", "rate", "angle_min", "angle_max")
+    return [
+        SliceLine(
+            number=int(lines.row[k]) + 1,
+            ends=(
+                _line_end(network, partition, int(lines.from_bus[k])),
+                _line_end(network, partition, int(lines.to_bus[k])),
+            ),
+            **{name: float(getattr(lines, name)[k]) for name in parameters},
+        )
+        for k in range(len(lines))
+    ]
+
+
+def _line_end(network: Network, partition: Partition, bus: int) -> LineEnd:
+    return LineEnd(
+        bus=int(network.buses.number[bus]),
+        owner=partition.buses[bus],
+        v_min=float(network.buses.v_min[bus]),
+        v_max=float(network.buses.v_max[bus]),
+    )
