@@ -14,7 +14,16 @@ import numpy as np
 
 from benchmarks.fidelity import SHARED
 from benchmarks.report import write_table
-from gridveil import AgentOptions, Ledger, PolarLaplace, load_case, restore, solve_acopf, verify
+from gridveil import (
+    AgentOptions,
+    Ledger,
+    PolarLaplace,
+    PublicCosts,
+    load_case,
+    restore,
+    solve_acopf,
+    verify,
+)
 from gridveil.experiments.paper.definitions import definitions
 from gridveil.federation.deployment.assembly import assemble_release
 from gridveil.federation.deployment.local_configs import write_configs
@@ -42,7 +51,7 @@ def study(path: Path, count: int, folder: Path) -> dict[str, Any]:
     network = load_case(path)
     costs = solve_acopf(network).generator_costs
     owned = partition(network, count)
-    slices = split(network, owned, costs)
+    slices = split(network, owned, PublicCosts.published(costs, "this benchmark"))
     run = Run(
         id=f"{network.name}-{count}", parties=owned.parties, epsilon="1", alpha="0.1", beta=0.1,
         patience=60,

@@ -17,6 +17,10 @@ needs_nesta = pytest.mark.skipif(
     not NESTA.is_dir(), reason="the NESTA cases are third-party data and not in this repository"
 )
 
+ISOLATED_LOADS = NESTA / "nesta_case1397sp_eir.m"
+"""The one file with loads on isolated buses, which are refused."""
+NESTA_FILES = sorted(set(NESTA.glob("*.m")) - {ISOLATED_LOADS})
+
 Row = Sequence[float | str]
 
 

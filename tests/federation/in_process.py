@@ -6,7 +6,7 @@ from types import TracebackType
 
 import numpy as np
 
-from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
+from gridveil import AgentOptions, PolarLaplace, PublicCosts, load_case, simulate_loads, solve_acopf
 from gridveil.errors import GridveilError
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.partition.local_agents import build_local_agents
@@ -15,7 +15,8 @@ from gridveil.federation.protocol.coordinator import Coordinator
 from gridveil.federation.protocol.handshake import handshake_digests, receive_hellos, send_hellos
 from gridveil.federation.protocol.party import Party, party_mailbox, report_done
 from gridveil.federation.protocol.settings import Run
-from gridveil.fidelity.agents import solve_admm
+from gridveil.fidelity.agents import Agents
+from gridveil.fidelity.base import BandKind, FidelityProblem
 
 
 class QueueChannel:
@@ -61,7 +62,7 @@ def settings(parties, **changes):
 def slices_of(network, partition, costs, noisy):
     """Return slices, and each party's noisy loads as its agents want them."""
     places = {bus: i for i, bus in enumerate(network.load_buses)}
-    parts = split(network, partition, costs)
+    parts = split(network, partition, PublicCosts.published(costs, "a report"))
     own = []
     for part in parts:
         rows = [places[load.bus] for load in part.loads]
@@ -135,7 +136,8 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
 def together(network, costs, noisy, beta, **options):
     """Return the result of the engine in one process."""
     loads = np.stack([noisy.p, noisy.q], axis=1)
-    return solve_admm(network, loads, costs, beta, AgentOptions(**options))
+    problem = FidelityProblem(network, loads, costs, beta, BandKind.GENERATOR)
+    return Agents(AgentOptions(**options)).solve(problem)
 
 
 def joined(network, found, parts):

@@ -19,7 +19,7 @@ from gridveil.network.library import (
     save_case,
 )
 from gridveil.network.problems import CaseError, ProblemKind
-from tests.cases import NESTA, TINY, needs_nesta
+from tests.cases import ISOLATED_LOADS, NESTA, NESTA_FILES, TINY, needs_nesta
 
 LARGEST = 3000
 
@@ -29,9 +29,6 @@ def buses(name: str) -> int:
 
 
 PGLIB = [e for e in list_cases() if e.collection == "PGLib" and buses(e.name) <= LARGEST]
-ISOLATED_LOADS = NESTA / "nesta_case1397sp_eir.m"
-"""The one file with loads on isolated buses, which are refused."""
-NESTA_FILES = sorted(set(NESTA.glob("*.m")) - {ISOLATED_LOADS})
 FILES = [
     *(pytest.param(entry.path, id=entry.name) for entry in PGLIB),
     *(pytest.param(path, id=path.stem) for path in NESTA_FILES),

@@ -88,6 +88,17 @@ def as_public_costs(costs: CostsLike, source: str, network: Network) -> PublicCo
     return PublicCosts.published(costs, source)
 
 
+def given_costs(costs: CostsLike | None, source: str, network: Network) -> PublicCosts | None:
+    """Return public costs if any are given; refuse a source without them."""
+    if costs is not None:
+        return as_public_costs(costs, source, network)
+    if source:
+        raise GridveilError(
+            "--costs-source (costs_source in Python): means something with --costs only"
+        )
+    return None
+
+
 def derived_costs(network: Network) -> PublicCosts:
     """Return the costs of the network's own AC-OPF: a function of the raw loads, not protected."""
     result = solve_acopf(network)

@@ -133,7 +133,8 @@ class Basis:
 def draft(network: Network, basis: Basis) -> Certificate:
     """Return a certificate with everything that is known before the fidelity phase.
 
-    It is validated as a whole: what cannot be certified fails here, before anything is charged.
+    Raises:
+        GridveilError: It could not be certified; so nothing should be charged.
     """
     nothing = Violations(*[0.0] * 8)
     fidelity = {
@@ -146,7 +147,13 @@ def draft(network: Network, basis: Basis) -> Certificate:
         "max_violation": 0.0,
         "violations": _stated(nothing),
     }
-    return _certificate(network, basis, fidelity, _software(on_gpu=False))
+    try:
+        return _certificate(network, basis, fidelity, _software(on_gpu=False))
+    except ValueError as error:  # pydantic's, whatever it is about
+        raise GridveilError(
+            f"release {basis.release_id!r} could not be certified, so nothing is drawn or "
+            f"charged: {error}"
+        ) from error
 
 
 def certify(

@@ -50,10 +50,10 @@ from gridveil.publication.costs import (
     CostsLike,
     Provenance,
     PublicCosts,
-    as_public_costs,
     bought_costs,
     bought_source,
     derived_costs,
+    given_costs,
 )
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 
@@ -202,13 +202,7 @@ class ReleasePlan:
                 source = bought_source(self.cost_budget)
             costs = self.costs or PublicCosts(nothing, self.provenance, source)
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
-        try:
-            draft(self.network, self._basis(costs, entry))
-        except ValueError as error:  # pydantic's, whatever it is about
-            raise GridveilError(
-                f"release {self.release_id!r} could not be certified, so nothing is drawn or "
-                f"charged: {error}"
-            ) from error
+        draft(self.network, self._basis(costs, entry))
 
     def figures(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts, for JSON."""
@@ -367,7 +361,9 @@ def plan_release(
     if not len(network.loads):
         raise no_loads(network)
     budget = None if cost_budget is None else _checked_budget(cost_budget)
-    public = _public_costs(costs, costs_source, budget, network)
+    if costs is not None and budget is not None:
+        raise GridveilError("costs, cost budget: known costs need not be bought; drop one of both")
+    public = given_costs(costs, costs_source, network)
     chosen = _mechanism(network, mechanism, epsilon, alpha, calibration, bounds, budget)
     sound_guarantee(chosen, accept_unsound)
     if budget is not None:
@@ -499,20 +495,6 @@ def _checked_budget(cost_budget: Number) -> Fraction:
     if budget <= 0:
         raise GridveilError(f"cost budget: {cost_budget} must be above 0")
     return budget
-
-
-def _public_costs(
-    costs: CostsLike | None, source: str, cost_budget: Fraction | None, network: Network
-) -> PublicCosts | None:
-    if costs is None:
-        if source:
-            raise GridveilError(
-                "--costs-source (costs_source in Python): means something with --costs only"
-            )
-        return None
-    if cost_budget is not None:
-        raise GridveilError("costs, cost budget: known costs need not be bought; drop one of both")
-    return as_public_costs(costs, source, network)
 
 
 def _bought_distance(mechanism: Mechanism) -> float:

@@ -15,7 +15,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gridveil import AgentOptions, Ledger, PolarLaplace, load_case, restore, solve_acopf, verify
+from gridveil import (
+    AgentOptions,
+    Ledger,
+    PolarLaplace,
+    PublicCosts,
+    load_case,
+    restore,
+    solve_acopf,
+    verify,
+)
 from gridveil.cli.main import app
 from gridveil.federation.deployment.contribution import read_contribution
 from gridveil.federation.names import COORDINATOR
@@ -58,7 +67,10 @@ class Federation:
         self.folder, self.network = folder, marked(load_case(case))
         self.costs = solve_acopf(self.network).generator_costs
         owned = partition(self.network, count)
-        self.slices = {part.party: part for part in split(self.network, owned, self.costs)}
+        self.slices = {
+            part.party: part
+            for part in split(self.network, owned, PublicCosts.published(self.costs, "a report"))
+        }
         self.run = Run(
             **{"id": "spring", "parties": owned.parties, "epsilon": "1", "alpha": "0.1",
                "beta": BETA, "patience": 60, **changes}

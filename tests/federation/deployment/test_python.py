@@ -55,7 +55,7 @@ def test_federate_makes_a_release_that_verifies(tmp_path, ledger):
         ({"parties": 2, "epsilon": "much"}, "epsilon"),
         ({"parties": 2, "max_iterations": 0}, "federate: max_iterations"),
         ({"parties": 2, "costs": np.ones(5)}, "where these costs were published"),
-        ({"parties": 2, "costs_source": "a report"}, "only if costs are given"),
+        ({"parties": 2, "costs_source": "a report"}, "with --costs only"),
         ({"parties": 2, "key": "nowhere.pem"}, "nowhere.pem"),
     ],
 )

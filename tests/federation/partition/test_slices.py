@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gridveil import load_case, solve_acopf
+from gridveil import PublicCosts, load_case, solve_acopf
 from gridveil.errors import GridveilError
 from gridveil.federation.partition.local_agents import build_local_agents
 from gridveil.federation.partition.ownership import partition, write_partition
@@ -18,7 +18,7 @@ from gridveil.publication.costs import derived_costs
 NETWORK = load_case("case39_epri")
 COSTS = solve_acopf(NETWORK).generator_costs
 PARTITION = partition(NETWORK, 5)
-SLICES = split(NETWORK, PARTITION, COSTS)
+SLICES = split(NETWORK, PARTITION, PublicCosts.published(COSTS, "a report"))
 
 
 def test_a_slice_survives_its_text():
@@ -58,7 +58,7 @@ def marked():
 
 def test_no_slice_has_another_partys_numbers():
     network, costs = marked()
-    slices = split(network, PARTITION, costs)
+    slices = split(network, PARTITION, PublicCosts.published(costs, "a report"))
     texts = {part.party: part.model_dump_json() for part in slices}
     for part in slices:
         own = [
@@ -93,7 +93,7 @@ def test_both_sides_call_what_they_share_the_same():
 
 def test_true_loads_stay_out_of_what_is_printed():
     network, costs = marked()
-    part = split(network, PARTITION, costs)[0]
+    part = split(network, PARTITION, PublicCosts.published(costs, "a report"))[0]
     assert part.loads
     for load in part.loads:
         assert repr(load.p) not in repr(part)
@@ -129,7 +129,7 @@ DIGESTS = ("955cd9db18a4383d", "5f482d59b4bbd4de", "b4af2a2984343e61")
 def test_the_files_of_slices_stay_as_they_are(tmp_path):
     network = load_case("case14_ieee")
     costs = np.arange(len(network.generators)) + 1.0
-    slices = split(network, partition(network, 3), costs)
+    slices = split(network, partition(network, 3), PublicCosts.published(costs, "a report"))
     write_slices(slices, tmp_path / "slices")
     for part, digest in zip(slices, DIGESTS, strict=True):
         data = (tmp_path / "slices" / f"{part.party}.json").read_bytes()
@@ -144,5 +144,5 @@ def test_costs_that_are_not_given_come_from_the_raw_loads(tmp_path):
     slices = split("case39_epri", path)
     assert slices == split(NETWORK, PARTITION, derived)
     assert {part.costs_derived for part in slices} == {derived.derived_digest()} != {""}
-    with pytest.raises(GridveilError, match="only if costs are given"):
+    with pytest.raises(GridveilError, match="with --costs only"):
         split(NETWORK, PARTITION, costs_source="a report")

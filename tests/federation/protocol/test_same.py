@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gridveil.federation.partition.ownership import Partition, partition
-from tests.cases import NESTA, needs_nesta
+from tests.cases import NESTA, NESTA_FILES, needs_nesta
 from tests.federation.in_process import federated, joined, problem, together
 
 ITERATIONS = 120
-CASES = sorted(path.stem for path in NESTA.glob("*.m")) if NESTA.is_dir() else []
+CASES = [path.stem for path in NESTA_FILES]
 
 
 def assert_same(case, cut, folder, **options):

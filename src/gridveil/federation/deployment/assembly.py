@@ -12,6 +12,7 @@ from gridveil.admm.history import History
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.deployment.contribution import Contribution, read_contribution
+from gridveil.federation.deployment.noise import run_mechanism
 from gridveil.federation.deployment.outcome import Outcome, read_outcome
 from gridveil.federation.partition.ownership import BUS, GENERATOR, LOAD, component_numbers
 from gridveil.federation.protocol.settings import Run
@@ -26,11 +27,10 @@ from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.status import Status
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry, network_id
-from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import DERIVED_SOURCE, Provenance, PublicCosts
-from gridveil.publication.make import Basis, Release, certify
+from gridveil.publication.make import Basis, Release, certify, draft
 from gridveil.publication.signing import read_private_key
 
 
@@ -104,7 +104,7 @@ def assemble_release(
     basis = Basis(
         release_id=first.run.id,
         guarantee=_guarantee(contributions),
-        parameters=_parameters(first.run),
+        parameters=run_mechanism(first.run).specification(),
         origin=Origin.EXACT,
         epsilon_costs=0.0,
         entry=_entry(contributions),
@@ -114,6 +114,25 @@ def assemble_release(
         method=Agents,
     )
     return certify(blank(network), basis, restored, _history(residuals), key)
+
+
+def check_certifiable(network: Network, run: Run, costs: PublicCosts) -> None:
+    """Refuse a run whose release could not be certified, before anything is drawn or charged."""
+    mechanism = run_mechanism(run)
+    epsilon = Fraction(mechanism.guarantee().epsilon)
+    basis = Basis(
+        release_id=run.id,
+        guarantee=mechanism.guarantee(),
+        parameters=mechanism.specification(),
+        origin=Origin.EXACT,
+        epsilon_costs=0.0,
+        entry=Entry("", epsilon, epsilon, None),
+        costs=costs,
+        beta=run.beta,
+        band=BandKind.GENERATOR,
+        method=Agents,
+    )
+    draft(network, basis)
 
 
 def _load_network(name_or_path: str | Path, contributions: Sequence[Contribution]) -> Network:
@@ -185,11 +204,6 @@ def _restored(network: Network, contributions: Sequence[Contribution]) -> Restor
     found = Found(best.status, best.p, best.q, best.point, bands, solves, first.iterations)
     problem = FidelityProblem(blank(network), target, costs, first.run.beta, BandKind.GENERATOR)
     return evaluate(problem, Agents.name, found, 0.0)
-
-
-def _parameters(run: Run) -> dict[str, str]:
-    """Return the parameters of the mechanism that all parties used."""
-    return make_mechanism(run.mechanism, run.epsilon, run.alpha).specification()
 
 
 def _guarantee(contributions: Sequence[Contribution]) -> Guarantee:

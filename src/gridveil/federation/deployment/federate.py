@@ -8,17 +8,15 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.policy import Policy
-from gridveil.arrays import FloatArray
 from gridveil.defaults import ALPHA, BETA, EPSILON, MAX_ITERATIONS, MECHANISM, TOLERANCE
 from gridveil.errors import GridveilError, told_as_mistakes
-from gridveil.federation.deployment.assembly import assemble_release
+from gridveil.federation.deployment.assembly import assemble_release, check_certifiable
 from gridveil.federation.deployment.local_configs import write_configs
-from gridveil.federation.deployment.noise import run_mechanism
 from gridveil.federation.deployment.processes import Watch, run_members
 from gridveil.federation.deployment.signals import exit_on_sigterm
 from gridveil.federation.partition.ownership import Partition, read_partition
 from gridveil.federation.partition.ownership import partition as assign_parties
-from gridveil.federation.partition.splitting import public_costs, split
+from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.zenoh import require_zenoh
@@ -26,7 +24,7 @@ from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.ledger import Ledger, default_path, network_id
-from gridveil.publication.costs import PublicCosts
+from gridveil.publication.costs import CostsLike, PublicCosts, derived_costs, given_costs
 from gridveil.publication.make import Release
 from gridveil.publication.signing import read_private_key
 
@@ -43,7 +41,7 @@ def federate(
     policy: Policy | str = Policy.FAST,
     max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
-    costs: PublicCosts | FloatArray | str | Path | None = None,
+    costs: CostsLike | None = None,
     costs_source: str = "",
     release_id: str | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -92,7 +90,7 @@ def federate(
     signing_key = read_private_key(Path(key)) if isinstance(key, str | Path) else key
     network = as_network(network)
     owned = _partition(network, parties, partition)
-    public = _public_costs(network, costs, costs_source)
+    public = given_costs(costs, costs_source, network) or derived_costs(network)
     with told_as_mistakes("federate"):
         run = Run(
             id=release_id or default_release_id(network, owned, epsilon, alpha, mechanism, public),
@@ -106,7 +104,7 @@ def federate(
             tolerance=tolerance,
             costs_derived=public.derived_digest(),
         )
-    run_mechanism(run)  # refused before any process is started
+    check_certifiable(network, run, public)  # refused before any process is started
     slices = split(network, owned, public)
     path = ledger.path if isinstance(ledger, Ledger) else Path(ledger or default_path())
     with exit_on_sigterm(), tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
@@ -144,11 +142,3 @@ def _partition(
     if partition is not None:
         return read_partition(Path(partition), network)
     return assign_parties(network, parties)
-
-
-def _public_costs(
-    network: Network, costs: PublicCosts | FloatArray | str | Path | None, source: str
-) -> PublicCosts:
-    if costs is not None and not isinstance(costs, PublicCosts) and not source.strip():
-        raise GridveilError("costs_source: say where these costs were published")
-    return public_costs(network, costs, source)

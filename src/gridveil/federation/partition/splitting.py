@@ -7,7 +7,6 @@ from typing import TypeVar
 import numpy as np
 
 from gridveil.arrays import FloatArray
-from gridveil.errors import GridveilError
 from gridveil.federation.partition.ownership import (
     GENERATOR,
     LINE,
@@ -31,7 +30,7 @@ from gridveil.network.costs import CostFunctions
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.ledger import network_id
-from gridveil.publication.costs import Provenance, PublicCosts, derived_costs, read_costs
+from gridveil.publication.costs import CostsLike, derived_costs, given_costs
 from gridveil.publication.folder import write_folder
 
 T = TypeVar("T")
@@ -40,7 +39,7 @@ T = TypeVar("T")
 def split(
     network: Network | str | Path,
     partition: Partition | str | Path,
-    costs: PublicCosts | FloatArray | str | Path | None = None,
+    costs: CostsLike | None = None,
     costs_source: str = "",
 ) -> list[Slice]:
     """Split a network into the slices of its parties, sorted by name.
@@ -67,7 +66,7 @@ def split(
     owned = (
         partition if isinstance(partition, Partition) else read_partition(Path(partition), network)
     )
-    public = public_costs(network, costs, costs_source)
+    public = given_costs(costs, costs_source, network) or derived_costs(network)
     buses = _buses(network, owned)
     loads = _loads(network, owned)
     generators = _generators(network, owned, public.values)
@@ -87,24 +86,6 @@ def split(
         )
         for party in owned.parties
     ]
-
-
-def public_costs(
-    network: Network, costs: PublicCosts | FloatArray | str | Path | None, source: str
-) -> PublicCosts:
-    """Return the public costs O* of a federation; computed from the raw loads if none are given.
-
-    An array is taken for published costs.
-    """
-    if isinstance(costs, PublicCosts):
-        return costs
-    if isinstance(costs, np.ndarray):
-        return PublicCosts(costs, Provenance.PUBLISHED, source)
-    if costs is not None:
-        return read_costs(Path(costs), source, network)
-    if source:
-        raise GridveilError("costs_source has a meaning only if costs are given")
-    return derived_costs(network)
 
 
 def write_slices(slices: Sequence[Slice], folder: Path) -> None:
