@@ -13,7 +13,7 @@ from gridveil.admm.layout import ANGLES, VOLTAGES, Layout, build_layout
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
 from gridveil.arrays import FloatArray
-from gridveil.fidelity.agents import agreed
+from gridveil.fidelity.agents import agreed_point
 from gridveil.fidelity.bands import cost_bands
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
 from gridveil.network.network import Network
@@ -59,7 +59,9 @@ def test_copies_of_lines_fit_their_voltages(large, start):
 def test_a_power_flow_starts_much_nearer_to_balance(large):
     lacking = {}
     for start in (Start.FLAT, Start.FLOW):
-        p, q, point = agreed(large.layout, large.initial_state(start), len(large.network.loads))
+        p, q, point = agreed_point(
+            large.layout, large.initial_state(start), len(large.network.loads)
+        )
         lacking[start] = violations(large.network.with_loads(p, q), point).active_balance
     assert lacking[Start.FLOW] < 0.3 * lacking[Start.FLAT]
 

@@ -128,7 +128,7 @@ def simulate(
         unchecked: Skip what takes minutes on large networks: an AC-OPF of the noisy loads, and one
             of the restored network.
         compare_central: Also find the central solution, for the distance to it.
-        notify: Told of each phase.
+        notify: Called with the name of each phase.
 
     Example:
         >>> from gridveil import simulate

@@ -131,10 +131,10 @@ def consensus(layout: Layout, state: State) -> tuple[FloatArray, FloatArray]:
     return np.sqrt(np.maximum(w, 0.0)), theta
 
 
-def agreed(
+def agreed_point(
     layout: Layout, state: State, loads: int
 ) -> tuple[FloatArray, FloatArray, OperatingPoint]:
-    """Return what the agents came to: their loads p and q and outputs, and the buses' voltages."""
+    """Return the loads p and q, the outputs and the voltages that the agents agreed on."""
     p, q = state.x[: 2 * loads].reshape(2, -1)
     outputs = state.x[2 * loads :][: 2 * layout.generators].reshape(2, -1)
     return p, q, OperatingPoint(*consensus(layout, state), *outputs)
@@ -148,8 +148,8 @@ def _found(
     run: AgentRun,
     options: AgentOptions,
 ) -> Found:
-    """Return what the agents came to, polished if wanted: P_RBL once more, started from there."""
-    p, q, point = agreed(layout, run.state, len(network.loads))
+    """Return the agents' result, polished if wanted: P_RBL once more, started from there."""
+    p, q, point = agreed_point(layout, run.state, len(network.loads))
     status = _accepted(network.with_loads(p, q), point, run.status, options.tolerance)
     if not options.polish or run.status in (Status.STOPPED, Status.FAILED):
         return Found(status, p, q, point, bands, 0, run.iterations, agents=run)

@@ -1,4 +1,4 @@
-"""What the fidelity phase found, with figures nobody has to take on trust."""
+"""The result of the fidelity phase, with every figure recomputed from the network."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -24,7 +24,7 @@ _BLANK = {"Vm": 1.0, "Vg": 1.0}
 
 @dataclass(frozen=True)
 class PublishedCase:
-    """A network as whoever receives it reads it, with the operating point in its file."""
+    """A network as its recipient reads it, with the operating point in its file."""
 
     network: Network
     point: OperatingPoint

@@ -105,7 +105,7 @@ def derived_costs(network: Network) -> PublicCosts:
     if not result.status.solved:
         raise GridveilError(
             f"{network.name} itself has no AC-OPF solution, so there are no costs to keep; "
-            "'gridveil solve' tells its owner why"
+            "'gridveil solve' shows its owner why"
         )
     return PublicCosts(result.generator_costs, Provenance.DERIVED, DERIVED_SOURCE)
 

@@ -172,7 +172,7 @@ def certify(
         restored: What the fidelity phase found.
         history: That of the agents, if they solved it.
         key: Signs the certificate.
-        notify: Told of each phase.
+        notify: Called with the name of each phase.
     """
     again = f"; the private loads are kept under release id {basis.release_id!r}"
     if not restored.status.solved:

@@ -61,7 +61,7 @@ _NOISE_DRAWS = 100_000
 
 
 class ReleaseChoices(TypedDict, total=False):
-    """What `plan_release` and `release` can be told; see `plan_release` for each."""
+    """The choices of `plan_release` and `release`; see `plan_release` for each."""
 
     epsilon: Number | None
     alpha: Number | None
@@ -160,7 +160,7 @@ class ReleasePlan:
         Args:
             ledger: Holds the budgets; a path, or None for the user's own.
             key: Signs the certificate.
-            notify: Told of each phase.
+            notify: Called with the name of each phase.
         """
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         public = self.costs
@@ -182,14 +182,14 @@ class ReleasePlan:
             conditions=_conditions(public),
         )
         noisy.require_private()
-        forgetful = blank(self.network)
+        blank_network = blank(self.network)
         if public is None:
-            public, entry = self._buy_costs(forgetful, noisy, book, notify)
+            public, entry = self._buy_costs(blank_network, noisy, book, notify)
         else:
             entry = book.entry(self.release_id)
         notify("fidelity phase")
         (problem,) = fidelity_problems(
-            forgetful, [noisy], public.values, self.beta, self.method, self.band
+            blank_network, [noisy], public.values, self.beta, self.method, self.band
         )
         return self._certified(problem, noisy, self._basis(public, entry), key, notify)
 
@@ -282,13 +282,13 @@ class ReleasePlan:
         )
 
     def _buy_costs(
-        self, forgetful: Network, noisy: NoisyLoads, ledger: Ledger, notify: Notify
+        self, blank_network: Network, noisy: NoisyLoads, ledger: Ledger, notify: Notify
     ) -> tuple[PublicCosts, Entry]:
         assert self.cost_budget is not None
         alpha = _bought_distance(self.mechanism)
         total = privatise_total(self.network, self.cost_budget, alpha, ledger, self.release_id)
         notify("public costs")
-        return bought_costs(forgetful, noisy, total), ledger.entry(total_id(self.release_id))
+        return bought_costs(blank_network, noisy, total), ledger.entry(total_id(self.release_id))
 
     def _certified(
         self,
@@ -398,7 +398,7 @@ def release(
         network: The network, or its name or path.
         ledger: Holds the budgets; a path, or None for the user's own.
         key: Signs the certificate.
-        notify: Told of each phase.
+        notify: Called with the name of each phase.
         **choices: Those of `plan_release`: epsilon, alpha, beta, mechanism, method, costs, …
 
     Example:

@@ -23,7 +23,7 @@ _REFERENCE, _PIECEWISE = 3, 1
 
 @dataclass(frozen=True)
 class Recomputed:
-    """What the operating point of a published file comes to."""
+    """Violations and costs of the operating point of a published file."""
 
     violations: dict[str, float]
     """The largest violation of each kind of constraint, in p.u. or radians."""

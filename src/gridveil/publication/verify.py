@@ -1,4 +1,4 @@
-"""Checks a release as whoever receives it would: every claim of its certificate, recomputed.
+"""Checks a release as its recipient would: every claim of its certificate, recomputed.
 
 Nothing is taken from who made the release: figures come from the files, by the formulas of
 recompute.py, and from an AC-OPF solved anew; what a mechanism or a method promises it says itself.

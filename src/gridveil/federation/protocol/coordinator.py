@@ -64,7 +64,7 @@ class Coordinator:
         self._state = initial_state(
             nothing, nothing, np.zeros((LINE_VARIABLES, 0)), FIRST_LINE_GROUP
         )
-        self._rho, self._calm = PAPER_START, 0
+        self._rho, self._within_tolerance_count = PAPER_START, 0
         size = len(self._memory(0, Decision(None, Status.CONVERGED)))
         self._saved = RingBuffer(state_file, run.digest() + b"coordinator", size, _SAVED_WINDOWS)
         history_file = state_file.with_name(f"{state_file.name}.history")
@@ -126,9 +126,9 @@ class Coordinator:
         for k, row in enumerate(sums):
             t, primal, dual = start + k + 1, float(row[PRIMAL]), float(row[DUAL])
             self._residuals.save(t, row[[PRIMAL, DUAL]])
-            calm = primal <= self._run.tolerance and dual <= self._run.tolerance
-            self._calm = self._calm + 1 if calm else 0
-            if self._calm >= ITERATIONS_WITHIN_TOLERANCE:
+            is_within = primal <= self._run.tolerance and dual <= self._run.tolerance
+            self._within_tolerance_count = self._within_tolerance_count + 1 if is_within else 0
+            if self._within_tolerance_count >= ITERATIONS_WITHIN_TOLERANCE:
                 return Decision(t, Status.CONVERGED)
             if t >= self._run.max_iterations:
                 return Decision(t, Status.ITERATION_LIMIT)
@@ -147,7 +147,7 @@ class Coordinator:
 
     def _memory(self, t: int, decision: Decision) -> FloatArray:
         """Return everything that a restarted coordinator needs, as one vector."""
-        rest = [self._rho, self._calm, t]
+        rest = [self._rho, self._within_tolerance_count, t]
         return np.concatenate([*map(np.ravel, self._state), rest, decision.values()])
 
     def _resume(self) -> tuple[int, Decision | None]:
@@ -160,7 +160,10 @@ class Coordinator:
         for array in self._state:
             array.ravel()[:] = memory[place : place + array.size]
             place += array.size
-        self._rho, self._calm, t = float(memory[place]), *map(int, memory[place + 1 : place + 3])
+        self._rho, self._within_tolerance_count, t = (
+            float(memory[place]),
+            *map(int, memory[place + 1 : place + 3]),
+        )
         decision = Decision.of(memory[-DECISION_SIZE:])
         self.mailbox.advance(t)
         for party in self._run.parties:

@@ -38,7 +38,7 @@ from gridveil.federation.protocol.messages import MessageKind
 from gridveil.federation.protocol.ring_buffer import RingBuffer
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.channel import Channel
-from gridveil.fidelity.agents import agreed
+from gridveil.fidelity.agents import agreed_point
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.status import Status
 
@@ -196,7 +196,7 @@ class Party:
     def _result(self, iteration: int, status: Status) -> PartyResult:
         """Return the state of an iteration as the result."""
         self._vector[:] = self._saved.load(iteration)
-        p, q, point = agreed(self._local.layout, self._state, len(self._noisy) // 2)
+        p, q, point = agreed_point(self._local.layout, self._state, len(self._noisy) // 2)
         return PartyResult(status, iteration, p, q, point)
 
 

@@ -1,6 +1,6 @@
 """Charts as SVG text, drawn with the page's own colours, each readable by hover and keyboard.
 
-A shape with `data-tip` tells its text in the line below the chart when pointed at or focused.
+The text of a shape's `data-tip` is shown below the chart when it is pointed at or focused.
 """
 
 from collections.abc import Sequence
@@ -67,11 +67,11 @@ def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> 
         )
         parts.append(f'<polyline class="curve {line.style}" points="{path}"/>')
     for position, i in enumerate(shown):
-        told = ", ".join(f"{line.name} {line.values[i]:.3g}" for line in lines)
+        reading = ", ".join(f"{line.name} {line.values[i]:.3g}" for line in lines)
         half = (x(shown[min(position + 1, len(shown) - 1)]) - x(shown[max(position - 1, 0)])) / 2
         parts.append(
             f'<rect class="slice" x="{x(i) - half / 2:.1f}" y="{_TOP}" width="{max(half, 1):.1f}" '
-            f'height="{HEIGHT - _TOP - _BOTTOM}" data-tip="iteration {i + 1}: {escape(told)}"/>'
+            f'height="{HEIGHT - _TOP - _BOTTOM}" data-tip="iteration {i + 1}: {escape(reading)}"/>'
         )
     return f'<p class="legend">{_legend(lines)}</p>{_svg(label, parts)}'
 

@@ -41,19 +41,19 @@ def report_page(
 
 
 def _summary(certificate: Certificate) -> str:
-    told, kept = certificate.protection, certificate.fidelity
+    protection, fidelity = certificate.protection, certificate.fidelity
     alpha = (
         "any two values within public bounds"
-        if told.alpha_mva is None
-        else f"{told.alpha_mva:g} MVA"
+        if protection.alpha_mva is None
+        else f"{protection.alpha_mva:g} MVA"
     )
     cards = [
-        (f"ε = {told.epsilon:g}", "privacy budget of this release"),
+        (f"ε = {protection.epsilon:g}", "privacy budget of this release"),
         (alpha, "difference that is hard to tell"),
-        (f"{told.loads}", "loads, each with its own noise"),
-        (f"{kept.cost_gap_optimal:+.2%}", "optimal cost against the costs O*"),
-        (f"{kept.max_violation:.0e} p.u.", "largest violation of any limit"),
-        (f"ε = {told.cumulative_epsilon:g}", "spent per load, all releases together"),
+        (f"{protection.loads}", "loads, each with its own noise"),
+        (f"{fidelity.cost_gap_optimal:+.2%}", "optimal cost against the costs O*"),
+        (f"{fidelity.max_violation:.0e} p.u.", "largest violation of any limit"),
+        (f"ε = {protection.cumulative_epsilon:g}", "spent per load, all releases together"),
     ]
     items = "".join(f"<li><b>{escape(b)}</b><span>{escape(s)}</span></li>" for b, s in cards)
     return (
@@ -62,30 +62,33 @@ def _summary(certificate: Certificate) -> str:
         "<p>The loads of this network are not the true ones. Each was changed at random by its "
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
         "enough that the network works: power flows, no limit is broken, and "
-        f"{escape(kept.promise)}.</p>"
+        f"{escape(fidelity.promise)}.</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
 
 
 def _guarantee(certificate: Certificate) -> str:
-    told = certificate.protection
-    caution = f'<p class="warn">{escape(told.caution)}</p>' if told.caution else ""
+    protection = certificate.protection
+    caution = f'<p class="warn">{escape(protection.caution)}</p>' if protection.caution else ""
     rows = [
-        ("unit of protection", told.unit),
-        ("mechanism", told.mechanism),
-        ("ε, δ", f"{told.epsilon:g}, {told.delta:g}"),
-        ("distance α", f"{_or_none(told.alpha_pu)} p.u., {_or_none(told.alpha_mva)} MVA"),
-        ("distance counted as", told.metric),
-        ("public grid", f"{told.grid_step_pu:g} p.u."),
-        ("noise scale", f"{_or_none(told.noise_scale_pu)} p.u."),
-        ("entropy", told.entropy),
-        ("cumulative ε per load", f"{told.cumulative_epsilon:g}"),
+        ("unit of protection", protection.unit),
+        ("mechanism", protection.mechanism),
+        ("ε, δ", f"{protection.epsilon:g}, {protection.delta:g}"),
+        (
+            "distance α",
+            f"{_or_none(protection.alpha_pu)} p.u., {_or_none(protection.alpha_mva)} MVA",
+        ),
+        ("distance counted as", protection.metric),
+        ("public grid", f"{protection.grid_step_pu:g} p.u."),
+        ("noise scale", f"{_or_none(protection.noise_scale_pu)} p.u."),
+        ("entropy", protection.entropy),
+        ("cumulative ε per load", f"{protection.cumulative_epsilon:g}"),
         ("drawn at", certificate.drawn_at),
     ]
     known = [(invariant.what, invariant.provenance) for invariant in certificate.invariants]
-    uncovered = "".join(f"<li>{escape(text)}</li>" for text in told.not_covered)
+    uncovered = "".join(f"<li>{escape(text)}</li>" for text in protection.not_covered)
     return (
-        f"<section><h2>What is promised</h2><blockquote>{escape(told.promise)}</blockquote>"
+        f"<section><h2>What is promised</h2><blockquote>{escape(protection.promise)}</blockquote>"
         f"{caution}<p>This holds against anyone, whatever they know and compute. It does not "
         "cover:</p>"
         f"<ul>{uncovered}</ul><p>Public, and where it comes from:</p>"
@@ -217,7 +220,7 @@ def _convergence(history: History | None) -> str:
             ("Penalty over the iterations", "ρ", "ρ", history.rho, "purple", True),
             ("Dispatch cost over the iterations", "$/h", "cost", history.cost, "green", False),
         )
-        if np.isfinite(values).all()  # parties that run apart tell nobody
+        if np.isfinite(values).all()  # unknown in a federation
     ]
     shown = np.unique(np.linspace(0, len(history) - 1, min(len(history), 100)).astype(int))
     rows = [
@@ -232,7 +235,7 @@ def _convergence(history: History | None) -> str:
     ]
     heads = ("iteration", "primal", "dual", "ρ", "cost, $/h")
     return (
-        f"<section><h2>How the agents came to agree</h2><p>{len(history):,} iterations of ADMM "
+        f"<section><h2>How the agents agreed</h2><p>{len(history):,} iterations of ADMM "
         f"among loads, generators, lines and buses.</p>{residuals}{''.join(others)}"
         f"{details('Iterations as a table', heads, rows)}</section>"
     )
