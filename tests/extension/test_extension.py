@@ -1,8 +1,9 @@
-"""A package outside the project adds a mechanism and a method; all commands work with them.
+"""A package outside the project adds a mechanism, a method and a format; all commands know them.
 
 No line of the project knows their names. Where the package is not installed, `verify` says so.
 """
 
+import gzip
 import json
 import re
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gridveil.network.library import find_case
+from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from tests.extension.environment import environment_with, run_python
 
@@ -146,6 +149,30 @@ def test_sweep_and_results(installed, tmp_path):
         for method in ("central", "limits-only")
     }
     assert all(line["solved"] == 1.0 for line in lines)
+
+
+def test_a_format(installed, tmp_path):
+    compressed = tmp_path / "mine.m.gz"
+    compressed.write_bytes(gzip.compress(find_case("case5_pjm").read_bytes()))
+    cost = json.loads(
+        run_python(sys.executable, "-m", "gridveil", "solve", "case5_pjm", "--json").stdout
+    )["cost"]
+    outcome = installed.run("-m", "gridveil", "solve", compressed, "--json")
+    assert outcome.returncode == 0, outcome.stderr
+    assert json.loads(outcome.stdout)["cost"] == cost
+    outcome = installed.run(
+        "-c",
+        "import sys, gridveil; gridveil.save_case(gridveil.load_case(sys.argv[1]), sys.argv[2])",
+        compressed,
+        tmp_path / "again.m.gz",
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert gzip.decompress((tmp_path / "again.m.gz").read_bytes()) == gzip.decompress(
+        compressed.read_bytes()
+    )
+    refused = run_python(sys.executable, "-m", "gridveil", "solve", compressed)
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
 
 
 def test_help_names_them(installed):

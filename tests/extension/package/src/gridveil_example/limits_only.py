@@ -1,8 +1,7 @@
 """Limits only: the loads closest to the noisy ones with which the network works, at any cost."""
 
-from gridveil import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.bands import limit_bands
-from gridveil.fidelity.base import CostGaps
+from gridveil.fidelity.base import BandKind, CostGaps, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.central import nearest_loads
 
 
