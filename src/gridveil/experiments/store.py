@@ -1,7 +1,7 @@
-"""The results of a sweep on disk: a Parquet file to a task, named after the task and the code.
+"""The results of a sweep on disk: a Parquet file for each task, named after task and code.
 
-A file is there whole or not at all, so what exists is done; and what other code or another
-definition made has another name.
+A file is written whole or not at all, so a task whose file exists is done. Results of other code
+or of another definition have other names.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from gridveil.files import write_atomically
 
 _PACKAGES = ("casadi", "numba", "numpy", "scipy")
 _TEXT = {"case", "mechanism", "calibration", "method", "policy", "status", "device"}
-_TRUTH = {"solved", "noisy_feasible"}
-_WHOLE = {"seed", "iterations", "max_iterations"}
+_BOOLEAN = {"solved", "noisy_feasible"}
+_INTEGER = {"seed", "iterations", "max_iterations"}
 
 
 @cache
@@ -40,7 +40,7 @@ class Store:
     """A folder of results."""
 
     def __init__(self, folder: Path) -> None:
-        """Use a folder, made if it is not there."""
+        """Use a folder; it is created if necessary."""
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ class Store:
             raise GridveilError(f"cannot write {folder}: {error.strerror}") from error
 
     def path(self, task: Task) -> Path:
-        """Return where the result of a task by this code stands."""
+        """Return the file of the result of a task by this code."""
         return self.folder / f"{task.key(code_version())}.parquet"
 
     def missing(self, study: Study) -> list[Task]:
@@ -65,7 +65,7 @@ class Store:
         write_atomically(self.path(task), buffer.getvalue())
 
     def load(self, study: Study) -> pa.Table:
-        """Return all rows of a study that are there, in the order of its tasks."""
+        """Return all rows of a study that exist so far, in the order of its tasks."""
         tables = [
             pq.read_table(path) for task in study.tasks() if (path := self.path(task)).exists()
         ]
@@ -77,6 +77,6 @@ class Store:
 def _type(name: str) -> pa.DataType:
     if name in _TEXT:
         return pa.string()
-    if name in _TRUTH:
+    if name in _BOOLEAN:
         return pa.bool_()
-    return pa.int64() if name in _WHOLE else pa.float64()
+    return pa.int64() if name in _INTEGER else pa.float64()
