@@ -19,6 +19,8 @@ class Environment:
     """A Python with a package that the running Python does not have."""
 
     python: Path
+    packages: Path
+    """The folder of its packages."""
 
     def run(self, *arguments: object, **settings: str) -> subprocess.CompletedProcess[str]:
         """Run its Python; `settings` are environment variables."""
@@ -52,7 +54,7 @@ def environment_with(package: Path, folder: Path) -> Environment:
     lines = (f"import site; site.addsitedir({path!r})\n" for path in running)
     (packages / "running_environment.pth").write_text("".join(lines))
     _install(package, packages)
-    return Environment(python)
+    return Environment(python, packages)
 
 
 def _install(package: Path, packages: Path) -> None:

@@ -151,6 +151,21 @@ def test_sweep_and_results(installed, tmp_path):
     assert all(line["solved"] == 1.0 for line in lines)
 
 
+def test_results_of_another_version_of_the_package_are_not_mixed_in(installed, tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text('cases = ["case5_pjm"]\nmethods = ["limits-only"]\ndraws = 1\n')
+    arguments = (study, "-o", tmp_path / "rows")
+    assert installed.run("-m", "gridveil", "sweep", *arguments, "--workers", 1).returncode == 0
+    assert installed.run("-m", "gridveil", "results", *arguments).returncode == 0
+    (module,) = installed.packages.glob("gridveil_example/limits_only.py")
+    source = module.read_text(encoding="utf-8")
+    module.write_text(f"{source}\n# changed\n", encoding="utf-8")
+    outcome = installed.run("-m", "gridveil", "results", *arguments)
+    module.write_text(source, encoding="utf-8")
+    assert outcome.returncode == 2
+    assert "no results of this study by this code" in outcome.stderr
+
+
 def test_a_format(installed, tmp_path):
     compressed = tmp_path / "mine.m.gz"
     compressed.write_bytes(gzip.compress(find_case("case5_pjm").read_bytes()))

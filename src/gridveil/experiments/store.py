@@ -5,7 +5,9 @@ or of another definition have other names.
 """
 
 import hashlib
+import inspect
 import io
+import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -18,9 +20,12 @@ import gridveil
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row
 from gridveil.experiments.study import Study, Task
+from gridveil.fidelity.registry import METHODS
 from gridveil.files import write_atomically
+from gridveil.privacy.mechanisms.registry import MECHANISMS
 
 _PACKAGES = ("casadi", "numba", "numpy", "scipy")
+_OURS = __name__.partition(".")[0]
 _TEXT = {"case", "mechanism", "calibration", "method", "policy", "status", "device"}
 _BOOLEAN = {"solved", "noisy_feasible"}
 _INTEGER = {"seed", "iterations", "max_iterations"}
@@ -36,6 +41,18 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
+def foreign_code(task: Task) -> str:
+    """Return a digest of the modules of other packages that a task uses; empty without any."""
+    strategies = (MECHANISMS.get(task.mechanism), *map(METHODS.get, task.methods))
+    modules = {kind.__module__ for kind in strategies}
+    sources = [
+        inspect.getsource(sys.modules[name])
+        for name in sorted(modules)
+        if name.partition(".")[0] != _OURS
+    ]
+    return hashlib.sha256("".join(sources).encode()).hexdigest()[:16] if sources else ""
+
+
 class Store:
     """A folder of results."""
 
@@ -49,7 +66,7 @@ class Store:
 
     def path(self, task: Task) -> Path:
         """Return the file of the result of a task by this code."""
-        return self.folder / f"{task.key(code_version())}.parquet"
+        return self.folder / f"{task.key(code_version() + foreign_code(task))}.parquet"
 
     def missing(self, study: Study) -> list[Task]:
         """Return the tasks that have no result yet."""

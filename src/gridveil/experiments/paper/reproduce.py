@@ -1,6 +1,6 @@
 """Runs tables and figures of the paper into a folder: CSV, PNG, PDF and one page.
 
-Sweeps keep their results in the folder, so an interrupted reproduction goes on where it stopped.
+Sweeps keep their results in the folder, so an interrupted reproduction continues from them.
 """
 
 import csv
