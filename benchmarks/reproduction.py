@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.fidelity import SHARED
 from benchmarks.report import write_table
-from gridveil.experiments.paper.page import said
+from gridveil.experiments.paper.page import replacement_note
 from gridveil.experiments.paper.reproduce import reproduce
 
 
@@ -18,14 +18,18 @@ def main(nesta: Path, output: Path) -> int:
     if nesta.is_dir():
         os.environ["GRIDVEIL_CASES"] = str(nesta)
     started = time.perf_counter()
-    found = reproduce("all", output, progress=lambda *told: print(*told, flush=True))
+    found = reproduce("all", output, progress=lambda *progress: print(*progress, flush=True))
     minutes = (time.perf_counter() - started) / 60
-    cases = said(found.replaced) if found.replaced else "All networks are the paper's own (NESTA)."
+    cases = (
+        replacement_note(found.replaced)
+        if found.replaced
+        else "All networks are the paper's own (NESTA)."
+    )
     intro = (
         f"`gridveil reproduce all` took {minutes:.1f} minutes (the paper's two tables alone: 703 "
         f"minutes of simulation). {cases} Drawings and all numbers: run it."
     )
-    rows = [(one.definition.name, text) for one in found.shown for text in one.exhibit.findings]
+    rows = [(one.definition.name, text) for one in found.figures for text in one.result.findings]
     write_table("reproduction", intro, ("table or figure", "measured"), rows)
     return 0
 

@@ -73,15 +73,19 @@ class Registry(Generic[T]):
 
     def _load_foreign(self, point: EntryPoint) -> type[T]:
         package = point.dist.name if point.dist is not None else point.value
+        where = f"{self.kind} {point.name!r} of the package {package}"
         try:
             found = point.load()
         except Exception as error:  # whatever the code of another package raises
-            raise GridveilError(
-                f"{self.kind} {point.name!r} of the package {package} cannot be loaded: {error}"
-            ) from error
+            raise GridveilError(f"{where} cannot be loaded: {error}") from error
         if not (isinstance(found, type) and issubclass(found, self._base)):
             raise GridveilError(
-                f"{self.kind} {point.name!r} of the package {package} is not a subclass of "
-                f"{self._base.__module__}.{self._base.__qualname__}"
+                f"{where} is not a subclass of {self._base.__module__}.{self._base.__qualname__}"
             )
+        missing = sorted(getattr(found, "__abstractmethods__", ()))
+        if missing:
+            raise GridveilError(f"{where} does not define {', '.join(missing)}")
+        name: object = getattr(found, "name", None)
+        if isinstance(name, str) and name != point.name:
+            raise GridveilError(f"{where} has another name in its class, {name!r}")
         return found

@@ -9,15 +9,15 @@ from typer.testing import CliRunner
 
 from gridveil.cli.main import app
 from gridveil.errors import GridveilError
+from gridveil.experiments.paper.audits import audited_epsilon
 from gridveil.experiments.paper.definitions import (
-    Kind,
-    at_hand,
-    chosen,
+    FigureKind,
     definitions,
     printed_name,
     printed_rows,
+    select,
+    with_available_cases,
 )
-from gridveil.experiments.paper.exhibit import audited_epsilon
 from gridveil.experiments.paper.reproduce import reproduce
 from tests.cases import NESTA, needs_nesta
 
@@ -39,11 +39,11 @@ def small(monkeypatch, name, **changes):
 
 def test_everything_in_the_paper_is_defined():
     kinds = {name: definition.kind for name, definition in ALL.items()}
-    assert [name for name, kind in kinds.items() if kind is Kind.CONVERGENCE] == [
+    assert [name for name, kind in kinds.items() if kind is FigureKind.CONVERGENCE] == [
         "table-polar-laplace",
         "table-piecewise",
     ]
-    assert set(kinds.values()) == set(Kind)
+    assert set(kinds.values()) == set(FigureKind)
     polar, piecewise = ALL["table-polar-laplace"], ALL["table-piecewise"]
     for definition, count in ((polar, 17), (piecewise, 16)):
         printed = printed_rows(definition)
@@ -61,16 +61,16 @@ def test_everything_in_the_paper_is_defined():
 def test_the_papers_cases_are_used_where_they_are(monkeypatch):
     monkeypatch.setenv("GRIDVEIL_CASES", str(NESTA))
     for definition in ALL.values():
-        study, replaced = at_hand(definition.study)
+        study, replaced = with_available_cases(definition.study)
         assert (study, replaced) == (definition.study, {})
 
 
 def test_pglib_stands_in_for_what_is_not_there(monkeypatch):
     monkeypatch.delenv("GRIDVEIL_CASES", raising=False)
-    study, replaced = at_hand(ALL["table-polar-laplace"].study)
+    study, replaced = with_available_cases(ALL["table-polar-laplace"].study)
     assert "case39_epri" in study.cases
     assert (replaced["nesta_case39_epri"], replaced["nesta_case29_edin"]) == ("case39_epri", None)
-    assert len(at_hand(ALL["figure-feasibility"].study)[0].cases) >= 20
+    assert len(with_available_cases(ALL["figure-feasibility"].study)[0].cases) >= 20
     assert printed_name("case39_epri") == "nesta_case39_epri"
 
 
@@ -152,7 +152,7 @@ def test_the_audit_is_of_the_mechanism_in_use():
 
 def test_mistakes_are_told(monkeypatch, tmp_path):
     with pytest.raises(GridveilError, match="no table or figure 'figure-9'; there are all, table-"):
-        chosen("figure-9")
+        select("figure-9")
     told = CliRunner().invoke(app, ["reproduce", "list"])
     assert told.exit_code == 0
     assert re.search(r"^table-polar-laplace\s+Convergence", told.stdout, re.MULTILINE)

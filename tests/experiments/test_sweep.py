@@ -15,13 +15,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gridveil.errors import GridveilError
-from gridveil.experiments.drawing import draw_summary
-from gridveil.experiments.plots import rendered
+from gridveil.experiments.figure_style import rendered
 from gridveil.experiments.run import run_task
 from gridveil.experiments.store import Store
 from gridveil.experiments.study import Study, read_study
 from gridveil.experiments.study import _contents as study_contents
 from gridveil.experiments.summary import summarise
+from gridveil.experiments.summary_figure import summary_figure
 from gridveil.experiments.sweep import Cluster, sweep
 from gridveil.network.library import find_case
 
@@ -183,7 +183,7 @@ def test_another_file_of_the_same_name_is_another_study(tmp_path):
 
 def test_a_summary_is_drawn(serial, tmp_path):
     pytest.importorskip("matplotlib", reason="Matplotlib is an extra")
-    figure = draw_summary(summarise(serial))
+    figure = summary_figure(summarise(serial))
     assert len(figure.axes) == 3 * 4
     for suffix, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
         assert rendered(figure)[suffix].startswith(magic)

@@ -1,4 +1,4 @@
-"""How a long command shows where it stands: a live line, plain lines for a log, or nothing."""
+"""Progress of a long command on standard error: a live line, plain lines for a log, or nothing."""
 
 import time
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from gridveil.admm.options import Progress
 from gridveil.cli.output import error_console
 
 _PLAIN_SECONDS = 5.0
-"""How often a plain log gets a line about the agents."""
+"""Seconds between two lines about the agents in a plain log."""
 
 
 class Mode(Enum):
-    """How much is shown."""
+    """What a command shows of its progress."""
 
     LIVE = "live"
     PLAIN = "plain"
@@ -23,34 +23,34 @@ class Mode(Enum):
 
 
 class Display:
-    """Tells phases and the agents' progress on standard error."""
+    """Shows phases and the agents' progress on standard error."""
 
     def __init__(self, mode: Mode, max_iterations: int, live: Status | None) -> None:
         """Show in a mode; `live` is the line to update, if there is one."""
         self._mode, self._live, self._max_iterations = mode, live, max_iterations
-        self._began = self._phase_began = self._told = time.monotonic()
+        self._start = self._phase_start = self._last_line = time.monotonic()
 
     def phase(self, name: str) -> None:
-        """Tell that a phase begins."""
-        self._phase_began = self._told = time.monotonic()
+        """Show that a phase begins."""
+        self._phase_start = self._last_line = time.monotonic()
         self._show(f"{name} …")
         self._log(name)
 
     def agents(self, now: Progress) -> None:
-        """Tell how the agents are getting on, and how long they may take at most."""
-        spent = time.monotonic() - self._phase_began
+        """Show iteration and residuals of the agents, and the longest time they may still take."""
+        spent = time.monotonic() - self._phase_start
         left = spent / now.iteration * (self._max_iterations - now.iteration)
         text = (
             f"fidelity phase: iteration {now.iteration}, primal {now.primal:.1e}, dual "
             f"{now.dual:.1e}, at most {left:.0f} s left"
         )
         self._show(text)
-        if time.monotonic() - self._told >= _PLAIN_SECONDS:
-            self._told = time.monotonic()
+        if time.monotonic() - self._last_line >= _PLAIN_SECONDS:
+            self._last_line = time.monotonic()
             self._log(text)
 
-    def say(self, text: str) -> None:
-        """Tell something that must not be missed, unless asked to be quiet."""
+    def notice(self, text: str) -> None:
+        """Print a notice, unless in quiet mode."""
         if self._mode is not Mode.QUIET:
             error_console.print(text, highlight=False)
 
@@ -60,7 +60,7 @@ class Display:
 
     def _log(self, text: str) -> None:
         if self._mode is Mode.PLAIN:
-            seconds = time.monotonic() - self._began
+            seconds = time.monotonic() - self._start
             error_console.print(f"{seconds:7.1f} s  {text}", highlight=False, soft_wrap=True)
 
 

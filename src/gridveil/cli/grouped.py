@@ -1,4 +1,4 @@
-"""Options of a command as frozen dataclasses: said once, shared between commands.
+"""Options of a command as frozen dataclasses, defined once and shared between commands.
 
     @dataclass(frozen=True)
     class NoiseOptions:

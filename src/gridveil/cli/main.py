@@ -1,4 +1,4 @@
-"""The `gridveil` command: gathers the subcommands and turns mistakes into messages.
+"""The `gridveil` command: its subcommands, and messages for a user's mistakes.
 
 Exit status: 0 done, 1 a check failed, 2 bad input, 3 infeasible, or the solver gave up.
 """

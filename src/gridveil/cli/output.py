@@ -1,4 +1,4 @@
-"""Where the commands print: results to standard output, progress and errors to standard error."""
+"""Output of the commands: results to standard output, progress and errors to standard error."""
 
 import json
 import math
@@ -20,7 +20,7 @@ def print_json(value: dict[str, Any] | list[Any]) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with null in place of every number that JSON cannot hold."""
+    """Return a value with null in place of every number that is not finite."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -115,7 +115,7 @@ def release(
 
     """
     with display(shown.mode, agents.max_iterations) as progress:
-        options = agents.options(context, fidelity.method, progress.agents, progress.say)
+        options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
         network = load_case(case, buses)
         # What takes long to import, or needs keys that may be wrong, comes before the draw.

@@ -16,7 +16,7 @@ from gridveil.cli.sweep import (
     TlsKeyOption,
     WorkersOption,
     cluster_of,
-    needs_plots,
+    require_matplotlib,
 )
 
 
@@ -35,16 +35,16 @@ def reproduce(
     tls_cert: TlsCertOption = None,
     tls_key: TlsKeyOption = None,
 ) -> None:
-    """Run a table or figure of the paper again, ours beside it: CSV, PNG, PDF and one page.
+    """Run a table or figure of the paper again: CSV, PNG, PDF, and a page beside the paper's.
 
     Uses the paper's NESTA cases where GRIDVEIL_CASES names their folder, else PGLib's of the same
-    networks, and says so. Interrupted, it goes on where it stopped when started again.
+    networks, and says so. An interrupted run continues when it is started again.
 
     Example: gridveil reproduce table-polar-laplace -o reproduction
     """
-    needs_plots()
+    require_matplotlib()
     from gridveil.experiments.paper.definitions import definitions
-    from gridveil.experiments.paper.page import said
+    from gridveil.experiments.paper.page import replacement_note
     from gridveil.experiments.paper.reproduce import PAGE
     from gridveil.experiments.paper.reproduce import reproduce as run
 
@@ -57,14 +57,14 @@ def reproduce(
         TextColumn("{task.description:30}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
     with Progress(*columns, console=error_console) as bars:
-        shown = {}
+        tasks = {}
 
-        def tell(what: str, done: int, of: int) -> None:
-            if what not in shown:
-                shown[what] = bars.add_task(what)
-            bars.update(shown[what], completed=done, total=of)
+        def report(figure: str, done: int, of: int) -> None:
+            if figure not in tasks:
+                tasks[figure] = bars.add_task(figure)
+            bars.update(tasks[figure], completed=done, total=of)
 
-        found = run(name, output, draws, workers, cluster, tell, device)
+        found = run(name, output, draws, workers, cluster, report, device)
     if found.replaced:
-        console.print(said(found.replaced), soft_wrap=True)
+        console.print(replacement_note(found.replaced), soft_wrap=True)
     console.print(f"done; open {output / PAGE}", soft_wrap=True)

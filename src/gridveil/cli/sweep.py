@@ -36,7 +36,7 @@ def sweep(
 ) -> None:
     """Run a study: every combination of its cases, mechanisms, α, β and methods, many draws each.
 
-    Not private, spends no budget. Interrupted, it goes on where it stopped when started again.
+    Not private, spends no budget. An interrupted sweep continues when it is started again.
 
     Example: gridveil sweep study.toml -o results
     """
@@ -59,7 +59,7 @@ def sweep(
 def cluster_of(
     dask: str | None, ca: Path | None, certificate: Path | None, key: Path | None
 ) -> "Cluster | None":
-    """Return the Dask cluster that options name, if any."""
+    """Return the Dask cluster of the options, if any."""
     from gridveil.experiments.sweep import Cluster
 
     if dask is None and (ca or certificate or key):
@@ -67,8 +67,8 @@ def cluster_of(
     return None if dask is None else Cluster(dask, ca, certificate, key)
 
 
-def needs_plots() -> None:
-    """Refuse to draw without the library for it."""
+def require_matplotlib() -> None:
+    """Refuse to draw without Matplotlib."""
     if find_spec("matplotlib") is None:
         raise GridveilError("drawing needs Matplotlib; pip install 'gridveil[plots]'")
 
@@ -82,7 +82,7 @@ def results(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
-    """Summarise what a sweep has found so far, a line to each setting.
+    """Summarise the results of a sweep so far, a line for each setting.
 
     Example: gridveil results study.toml -o results
     """
@@ -108,15 +108,15 @@ def _plot(lines: list[dict[str, Any]], path: Path) -> None:
     suffix = path.suffix.removeprefix(".").lower()
     if suffix not in ("png", "pdf"):
         raise GridveilError(f"--plot: {path} must end in .png or .pdf")
-    needs_plots()
-    from gridveil.experiments.drawing import draw_summary
-    from gridveil.experiments.plots import rendered
+    require_matplotlib()
+    from gridveil.experiments.figure_style import rendered
+    from gridveil.experiments.summary_figure import summary_figure
 
-    write_atomically(path, rendered(draw_summary(lines))[suffix])
+    write_atomically(path, rendered(summary_figure(lines))[suffix])
 
 
 def _print(lines: list[dict[str, Any]]) -> None:
-    """Print what is the same for all in a line, and the rest as a table."""
+    """Print columns with one value in a line above the table of the others."""
     same = [name for name in lines[0] if len({line[name] for line in lines}) == 1]
     shared = ", ".join(
         f"{name.replace('_', ' ')} {_cell(lines[0][name])}" for name in same if lines[0][name]

@@ -1,6 +1,6 @@
 """Runs one task: its draws through both phases, and a row of figures for each.
 
-Rows hold nothing that two runs could not agree on to the bit: no times, no dates.
+Rows hold only what two runs reproduce to the bit: no times, no dates.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from gridveil.privacy.phase import NoisyLoads, simulate_loads
 
 Row = dict[str, Any]
 CENTRAL = "central"
-"""The method that others are compared with."""
+"""The method that agents are compared with."""
 _FIGURES = (
     "status",
     "solved",
@@ -39,11 +39,11 @@ _FIGURES = (
     "primal",
     "dual",
 )
-"""Of a result; no times, which no two runs agree on."""
+"""Figures of a result that a row holds."""
 
 
 def run_task(task: Task) -> list[Row]:
-    """Run the draws of a task: a row for each β, way and draw, in this order."""
+    """Run the draws of a task: a row for each β, method and policy, and draw, in this order."""
     network, costs, draws = make_draws(task)
     alone = [solve_acopf(network.with_loads(noisy.p, noisy.q)) for noisy in draws]
     shared = task.model_dump(
@@ -91,7 +91,7 @@ def make_draws(task: Task) -> tuple[Network, FloatArray, list[NoisyLoads]]:
 def _restored(
     task: Task, network: Network, draws: Sequence[NoisyLoads], costs: FloatArray, beta: float
 ) -> Iterator[tuple[str, Policy | None, list[Restored], Sequence[Restored | None]]]:
-    """Restore the draws in every way; agents come with the central results beside theirs."""
+    """Restore the draws by every method and policy; with agents, return the central results too."""
     nothing = [None] * len(draws)
     central: list[Restored] = []
     if any(method == CENTRAL or METHODS.get(method).has_agents for method in task.methods):

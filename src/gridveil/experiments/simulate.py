@@ -29,25 +29,25 @@ _GIVEN = "the costs given"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
-    """One draw: the noise, what it would do alone, and what the fidelity phase made of it."""
+    """One draw: the noisy loads, an AC-OPF of them alone, and the restored network."""
 
     network: Network
     beta: float
     original: OPFResult | None
-    """The AC-OPF that gave O*; None where O* was given."""
+    """The AC-OPF that O* comes from; None if O* was given."""
     noisy: NoisyLoads
     noisy_opf: OPFResult | None
-    """An AC-OPF of the noisy loads alone; None where it was left out."""
+    """An AC-OPF of the noisy loads alone; None if it was skipped."""
     restored: Restored
     central: Restored | None
-    """The central solution, to compare with, if it was asked for."""
+    """The central solution to compare with, if requested."""
     checked: bool
     """Whether an AC-OPF of the restored network may be solved for its figures."""
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of the study as plain numbers; gaps are relative to O*."""
         restored, alone = self.restored, self.noisy_opf
-        found = restored.figures(solve_opf=self.checked and self._reached)
+        found = restored.figures(solve_opf=self.checked and self._has_result)
         feasible = alone is not None and alone.status.solved
         noisy_gap = relative_gap(alone.cost, found["cost"]) if alone and feasible else None
         shown = {
@@ -62,7 +62,7 @@ class Simulation:
             else restored.agents.iterations_per_second,
             **restored.comparison(self.central),
         }
-        if not self._reached:
+        if not self._has_result:
             shown |= dict.fromkeys(
                 (
                     "displacement",
@@ -76,8 +76,8 @@ class Simulation:
         return shown
 
     @property
-    def _reached(self) -> bool:
-        """Whether there are loads whose figures mean something."""
+    def _has_result(self) -> bool:
+        """Whether the restored loads are a result: a solution, or the last iterate of agents."""
         return self.restored.status.solved or self.restored.agents is not None
 
     def __repr__(self) -> str:
@@ -125,8 +125,8 @@ def simulate(
         band: Whose cost stays within beta: of every "generator", or "total".
         agents: How agents run, for a method that has agents.
         costs: Known costs O*; computed by an AC-OPF if None.
-        unchecked: Skip what takes minutes on large networks: an AC-OPF of the noisy loads, and one
-            of the restored network.
+        unchecked: Skip two solves that take minutes on large networks: an AC-OPF of the noisy
+            loads, and one of the restored network.
         compare_central: Also find the central solution, for the distance to it.
         notify: Called with the name of each phase.
 
@@ -176,7 +176,7 @@ def _mechanism(
 
 
 def _solved(network: Network) -> OPFResult:
-    """Return the AC-OPF of the network itself, or say that there is none."""
+    """Return the AC-OPF of the network itself, or refuse a network that has none."""
     original = solve_acopf(network)
     if not original.status.solved:
         raise GridveilError(

@@ -1,11 +1,13 @@
-"""The results of a sweep on disk: a Parquet file to a task, named after the task and the code.
+"""The results of a sweep on disk: a Parquet file for each task, named after task and code.
 
-A file is there whole or not at all, so what exists is done; and what other code or another
-definition made has another name.
+A file is written whole or not at all, so a task whose file exists is done. Results of other code
+or of another definition have other names.
 """
 
 import hashlib
+import inspect
 import io
+import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -17,12 +19,15 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row
 from gridveil.experiments.study import Study, Task
+from gridveil.fidelity.registry import METHODS
 from gridveil.files import write_atomically
+from gridveil.privacy.mechanisms.registry import MECHANISMS
 
 _PACKAGES = ("casadi", "numba", "numpy", "scipy")
+_OURS = __name__.partition(".")[0]
 _TEXT = {"case", "mechanism", "calibration", "method", "policy", "status", "device"}
-_TRUTH = {"solved", "noisy_feasible"}
-_WHOLE = {"seed", "iterations", "max_iterations"}
+_BOOLEAN = {"solved", "noisy_feasible"}
+_INTEGER = {"seed", "iterations", "max_iterations"}
 
 
 @cache
@@ -35,11 +40,23 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
+def foreign_code(task: Task) -> str:
+    """Return a digest of the modules of other packages that a task uses; empty without any."""
+    strategies = (MECHANISMS.get(task.mechanism), *map(METHODS.get, task.methods))
+    modules = {kind.__module__ for kind in strategies}
+    sources = [
+        inspect.getsource(sys.modules[name])
+        for name in sorted(modules)
+        if name.partition(".")[0] != _OURS
+    ]
+    return hashlib.sha256("".join(sources).encode()).hexdigest()[:16] if sources else ""
+
+
 class Store:
     """A folder of results."""
 
     def __init__(self, folder: Path) -> None:
-        """Use a folder, made if it is not there."""
+        """Use a folder; it is created if necessary."""
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -47,8 +64,8 @@ class Store:
             raise GridveilError(f"cannot write {folder}: {error.strerror}") from error
 
     def path(self, task: Task) -> Path:
-        """Return where the result of a task by this code stands."""
-        return self.folder / f"{task.key(code_version())}.parquet"
+        """Return the file of the result of a task by this code."""
+        return self.folder / f"{task.key(code_version() + foreign_code(task))}.parquet"
 
     def missing(self, study: Study) -> list[Task]:
         """Return the tasks that have no result yet."""
@@ -64,7 +81,7 @@ class Store:
         write_atomically(self.path(task), buffer.getvalue())
 
     def load(self, study: Study) -> pa.Table:
-        """Return all rows of a study that are there, in the order of its tasks."""
+        """Return all rows of a study that exist so far, in the order of its tasks."""
         tables = [
             pq.read_table(path) for task in study.tasks() if (path := self.path(task)).exists()
         ]
@@ -76,6 +93,6 @@ class Store:
 def _type(name: str) -> pa.DataType:
     if name in _TEXT:
         return pa.string()
-    if name in _TRUTH:
+    if name in _BOOLEAN:
         return pa.bool_()
-    return pa.int64() if name in _WHOLE else pa.float64()
+    return pa.int64() if name in _INTEGER else pa.float64()

@@ -1,7 +1,7 @@
 """What a study runs: plain data, from a TOML file or from Python.
 
-A study is the product of its lists; a task is some draws of one case at one noise, restored in
-every way the study asks for: what all ways need, the noise and an AC-OPF of it, is then done once.
+A study is the product of its lists. A task is some draws of one case with one kind of noise,
+restored by every method of the study, so that the noise and its AC-OPF are computed once.
 """
 
 import hashlib
@@ -46,11 +46,11 @@ class _Data(BaseModel):
 
 
 class Task(_Data):
-    """Some draws of one case at one noise, restored in some ways."""
+    """Some draws of one case with one kind of noise, restored by some methods."""
 
     case: str
     contents: str
-    """A digest of the case's file: a name may come to mean another network."""
+    """A digest of the case's file, because the network behind a name can change."""
     mechanism: str
     calibration: str
     epsilon: float
@@ -65,18 +65,18 @@ class Task(_Data):
     draws: int
 
     def key(self, code: str) -> str:
-        """Return what names its result: this task, run by this code."""
+        """Return the name of its result: a digest of this task and of the code that runs it."""
         text = f"{code} {self.model_dump_json()}"
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
     @property
     def seeds(self) -> range:
-        """A seed to each draw."""
+        """The seed of each draw."""
         return range(self.first_seed, self.first_seed + self.draws)
 
 
 class Study(_Data):
-    """Every combination of the lists, each with so many draws."""
+    """Every combination of the lists, each with the same number of draws."""
 
     cases: Annotated[tuple[str, ...], Field(min_length=1)]
     mechanisms: tuple[_Mechanism, ...] = (defaults.MECHANISM,)
@@ -146,7 +146,7 @@ def read_study(path: Path) -> Study:
 
 
 def as_study(study: Study | str | Path) -> Study:
-    """Return a study given as one or by its file."""
+    """Return a study given as an object or by its file."""
     return study if isinstance(study, Study) else read_study(Path(study))
 
 

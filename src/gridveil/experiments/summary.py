@@ -1,4 +1,4 @@
-"""Results of a sweep: one line for each setting, over its draws."""
+"""Results of a sweep: a line for each setting, over its draws."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +15,7 @@ SETTING = ("case", "mechanism", "calibration", "epsilon", "alpha", "beta", "meth
 
 
 def results(study: Study | str | Path, output: Path | str) -> list[dict[str, Any]]:
-    """Return what a sweep found so far: a line to each setting, over its draws.
+    """Return the results of a sweep so far: a line for each setting, over its draws.
 
     Args:
         study: The study, or its TOML file.
@@ -25,22 +25,22 @@ def results(study: Study | str | Path, output: Path | str) -> list[dict[str, Any
 
 
 def result_rows(study: Study | str | Path, output: Path | str) -> pa.Table:
-    """Return every row that a sweep found so far."""
+    """Return every row of a sweep so far."""
     folder = Path(output)
     if not folder.is_dir():
-        raise GridveilError(f"{folder}: there is no such folder; 'gridveil sweep' makes it")
+        raise GridveilError(f"{folder}: there is no such folder; 'gridveil sweep' creates it")
     return Store(folder).load(as_study(study))
 
 
 def summarise(table: pa.Table) -> list[dict[str, Any]]:
-    """Return a line for each setting, in the order they come: shares, means and worst cases."""
+    """Return a line for each setting, in order of appearance: shares, means and worst cases."""
     return [{**setting, **_line(rows)} for setting, rows in by_setting(table.to_pylist())]
 
 
 def by_setting(
     rows: Iterable[dict[str, Any]],
 ) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Return every setting with its rows, in the order they come."""
+    """Return every setting with its rows, in order of appearance."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in SETTING), []).append(row)

@@ -1,8 +1,8 @@
 """Runs the tasks of a study that have no result yet: on all cores, or on a Dask cluster.
 
-A worker that dies takes its running tasks with it: Dask gives them to another (asked directly:
-through joblib a lost worker's task was waited for in vain); on one machine the sweep ends, and goes
-on from what was saved when it is started again.
+Tasks of a worker that dies are lost. Dask runs them again on another worker; it is used directly,
+because joblib waits forever for a task of a lost worker. On one machine the sweep ends; started
+again, it continues from the saved results.
 """
 
 import time
@@ -20,7 +20,7 @@ from gridveil.experiments.store import Store
 from gridveil.experiments.study import Study, Task, as_study
 
 _WORKERLESS_SECONDS = 60.0
-"""How long a cluster may be without any worker before it is given up."""
+"""How long a cluster may be without any worker before the sweep ends."""
 _POLL_SECONDS = 0.05
 
 
@@ -41,14 +41,14 @@ def sweep(
     cluster: Cluster | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Store:
-    """Run a study into a folder; what is there already is kept. Results are saved as they finish.
+    """Run a study into a folder. Results are saved as they finish; existing ones are kept.
 
     Args:
         study: The study, or its TOML file.
         output: The folder of results.
         workers: Processes; −1 is one per core, or one in all for a GPU.
         cluster: A Dask cluster to run on instead.
-        progress: Called with how many tasks are done, and of how many.
+        progress: Called with the number of tasks done, and of all tasks.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -62,9 +62,9 @@ def sweep(
     if workers == 0 or workers < -1:
         raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
     if study.has_agents and cluster is None:
-        chosen_device(study.device, 0)  # a GPU that is not there is told before any work
+        chosen_device(study.device, 0)  # a missing GPU is refused before any work
         if study.device is Device.CUDA and workers == -1:
-            workers = 1  # each would take all the memory that is free
+            workers = 1  # each would allocate all free memory
     store = Store(Path(output))
     missing = store.missing(study)
     of = len(study.tasks())
@@ -118,7 +118,7 @@ def _on_cluster(tasks: list[Task], cluster: Cluster) -> Iterator[tuple[Task, lis
             elif time.monotonic() - seen > _WORKERLESS_SECONDS:
                 raise GridveilError(
                     f"{cluster.address} has had no worker for {_WORKERLESS_SECONDS:.0f} seconds; "
-                    "what is done is saved, start the sweep again to go on"
+                    "finished tasks are saved; start the sweep again to continue"
                 )
             time.sleep(_POLL_SECONDS)
 
@@ -128,6 +128,6 @@ def _result(future: Any, dask: Any) -> tuple[Task, list[Row]]:
         task, rows = future.result()
     except dask.scheduler.KilledWorker as error:
         raise GridveilError(
-            f"a task was given up after it took several workers with it: {error}"
+            f"a task was given up after several workers died running it: {error}"
         ) from error
     return task, rows

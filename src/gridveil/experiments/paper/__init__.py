@@ -1,1 +1,1 @@
-"""The paper's tables and figures: definitions as data, and a module to each way of showing them."""
+"""The paper's tables and figures: definitions as data, and a module for each kind."""

@@ -1,4 +1,4 @@
-"""The convergence tables: residuals before and after boosting, and time, the printed beside."""
+"""The convergence tables: residuals before and after boosting, times, and the printed values."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,11 @@ from matplotlib.figure import Figure
 
 from gridveil.admm.penalties import BOOSTING_FROM
 from gridveil.admm.policy import Policy
+from gridveil.experiments.figure_style import CENTRAL, FAST, PAPER, PRINTED, new_figure
+from gridveil.experiments.paper.audits import audit_finding
 from gridveil.experiments.paper.definitions import Definition, printed_name, printed_rows
-from gridveil.experiments.paper.draws import Draw, draws, run_of
-from gridveil.experiments.paper.exhibit import Exhibit, audit_finding
-from gridveil.experiments.plots import CENTRAL, FAST, PAPER, PRINTED, new_figure
+from gridveil.experiments.paper.draws import Draw, agent_run, draws
+from gridveil.experiments.paper.figure_result import FigureResult
 from gridveil.experiments.run import Row
 from gridveil.experiments.study import Study
 
@@ -21,19 +22,19 @@ _PANELS = (
 )
 
 
-def exhibit(definition: Definition, study: Study) -> Exhibit:
-    """Run the table."""
+def run_figure(definition: Definition, study: Study) -> FigureResult:
+    """Run the draws of the table and return its result."""
     printed = printed_rows(definition)
     rows = [
         {**_row(draw, policy), **_printed(printed.get(printed_name(draw.task.case), {}))}
         for draw in draws(study)
         for policy in draw.agents
     ]
-    return Exhibit(rows, _drawing(rows), _findings(rows))
+    return FigureResult(rows, _drawing(rows), _findings(rows))
 
 
 def _row(draw: Draw, policy: Policy) -> Row:
-    run = run_of(draw.agents[policy])
+    run = agent_run(draw.agents[policy])
     history = run.history
     before = BOOSTING_FROM - 1 if policy is Policy.PAPER else None
     return {
@@ -103,7 +104,7 @@ def _first(rows: Sequence[Row], case: str) -> Row:
 
 
 def _findings(rows: Sequence[Row]) -> tuple[str, ...]:
-    told = []
+    sentences = []
     minutes = sum(
         row["paper_minutes"] or 0.0 for row in {row["case"]: row for row in rows}.values()
     )
@@ -117,7 +118,7 @@ def _findings(rows: Sequence[Row]) -> tuple[str, ...]:
                 for r in some
             )
             stopped = sum(r["stopped_by_itself"] for r in some)
-            told.append(
+            sentences.append(
                 f"Policy {policy}{noise}: the primal residual ends at "
                 f"{_middle(some, 'primal_end')} (median; worst {_worst(some, 'primal_end')}), "
                 f"below the printed one on {better} of {len(some)} networks; the dual one "
@@ -130,7 +131,7 @@ def _findings(rows: Sequence[Row]) -> tuple[str, ...]:
                 f"take {sum(r['seconds'] for r in some):.1f} s; the paper's took {minutes:,.0f} "
                 "minutes."
             )
-    return (*told, audit_finding(rows))
+    return (*sentences, audit_finding(rows))
 
 
 def _values(rows: Sequence[Row], name: str) -> list[float]:

@@ -4,21 +4,15 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from gridveil.experiments.paper.exhibit import Exhibit, audit_finding
-from gridveil.experiments.paper.groups import summarised, ways
-from gridveil.experiments.plots import PRINTED, WAYS, new_figure
+from gridveil.experiments.figure_style import PRINTED, WAY_COLORS, new_figure
+from gridveil.experiments.paper.sweep_summary import ways
 from gridveil.experiments.run import Row
 
 _COLUMNS = (("cost_gap_dispatch", "-", "o"), ("cost_gap_optimal", "--", "s"))
 
 
-def exhibit(rows: Sequence[Row]) -> Exhibit:
-    """Show the rows of the sweep."""
-    lines = summarised(rows)
-    return Exhibit(lines, _drawing(lines), (*_findings(lines), audit_finding(lines)))
-
-
-def _drawing(lines: Sequence[Row]) -> Figure:
+def draw(lines: Sequence[Row]) -> Figure:
+    """Draw the settings of the sweep."""
     settings = list(dict.fromkeys((line["case"], line["alpha"]) for line in lines))
     count = len(settings)
     across = min(count, 2)
@@ -36,7 +30,7 @@ def _drawing(lines: Sequence[Row]) -> Figure:
                     betas,
                     [100 * line[column] for line in some],
                     stroke + mark,
-                    color=WAYS[way],
+                    color=WAY_COLORS[way],
                     markersize=4,
                     label=f"{way}, {'dispatch' if stroke == '-' else 'AC-OPF'}",
                 )
@@ -50,8 +44,9 @@ def _drawing(lines: Sequence[Row]) -> Figure:
     return figure
 
 
-def _findings(lines: Sequence[Row]) -> list[str]:
-    told = []
+def findings(lines: Sequence[Row]) -> list[str]:
+    """Return what was measured, in sentences."""
+    sentences = []
     for case, alpha in dict.fromkeys((line["case"], line["alpha"]) for line in lines):
         parts = []
         for way in ways(lines):
@@ -65,5 +60,5 @@ def _findings(lines: Sequence[Row]) -> list[str]:
                 f"{way}: dispatch within β in every draw at {within} of {len(some)} β, optimal "
                 f"cost off by {100 * optimal:.2g} % at worst"
             )
-        told.append(f"{case.removeprefix('nesta_')}, α = {alpha:g}: {'; '.join(parts)}.")
-    return told
+        sentences.append(f"{case.removeprefix('nesta_')}, α = {alpha:g}: {'; '.join(parts)}.")
+    return sentences

@@ -1,4 +1,4 @@
-"""What the paper shows, as data: a study to each table and figure, and how it is shown."""
+"""The tables and figures of the paper as data: a study for each, and its kind."""
 
 import csv
 import tomllib
@@ -16,8 +16,8 @@ _PREFIX = "nesta_"
 ALL = "all"
 
 
-class Kind(StrEnum):
-    """The ways of showing a study, a module to each."""
+class FigureKind(StrEnum):
+    """The kinds of tables and figures; a module of the same name presents each."""
 
     CONVERGENCE = "convergence"
     LOADS = "loads"
@@ -32,11 +32,11 @@ class Definition(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     name: str
-    kind: Kind
+    kind: FigureKind
     title: str
-    shown_as: str
-    """What it is in the paper."""
-    paper: str
+    caption: str
+    """What the paper calls it, and its parameters."""
+    paper_finding: str
     """What the paper finds, in our words."""
     printed: str | None = None
     """The file with the paper's numbers, where it prints them."""
@@ -52,7 +52,7 @@ def definitions() -> dict[str, Definition]:
     return {name: Definition(name=name, **entry) for name, entry in content.items()}
 
 
-def chosen(name: str) -> list[Definition]:
+def select(name: str) -> list[Definition]:
     """Return the definition of this name, or all of them."""
     known = definitions()
     if name == ALL:
@@ -72,10 +72,10 @@ def printed_rows(definition: Definition) -> dict[str, dict[str, float]]:
     }
 
 
-def at_hand(study: Study) -> tuple[Study, dict[str, str | None]]:
-    """Return the study on the cases there are, and what became of those that are not there.
+def with_available_cases(study: Study) -> tuple[Study, dict[str, str | None]]:
+    """Return the study on the cases that are available, and the replacement of every other case.
 
-    A NESTA case gives way to the PGLib case of the same network, or (None) is left out.
+    A NESTA case is replaced by the PGLib case of the same network, or left out (None).
     """
     known = {entry.name for entry in list_cases()}
     replaced: dict[str, str | None] = {}

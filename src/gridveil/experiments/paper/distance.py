@@ -5,19 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from gridveil.experiments.paper.exhibit import Exhibit, audit_finding
-from gridveil.experiments.paper.groups import mean, summarised, ways
-from gridveil.experiments.plots import WAYS, new_figure
+from gridveil.experiments.figure_style import WAY_COLORS, new_figure
+from gridveil.experiments.paper.sweep_summary import mean, ways
 from gridveil.experiments.run import Row
 
 
-def exhibit(rows: Sequence[Row]) -> Exhibit:
-    """Show the rows of the sweep."""
-    lines = summarised(rows)
-    return Exhibit(lines, _drawing(lines), (*_findings(lines), audit_finding(lines)))
-
-
-def _drawing(lines: Sequence[Row]) -> Figure:
+def draw(lines: Sequence[Row]) -> Figure:
+    """Draw the settings of the sweep."""
     cases = list(dict.fromkeys(line["case"] for line in lines))
     figure, panels = new_figure(1, len(cases), width=4.0 * len(cases), height=3.6)
     for axes, case in zip(panels, cases, strict=True):
@@ -32,7 +26,11 @@ def _drawing(lines: Sequence[Row]) -> Figure:
                 for setting in settings
             ]  # fmt: skip
             axes.bar(
-                np.arange(len(settings)) + 0.27 * (i - 1), values, 0.25, color=WAYS[way], label=way
+                np.arange(len(settings)) + 0.27 * (i - 1),
+                values,
+                0.25,
+                color=WAY_COLORS[way],
+                label=way,
             )
         axes.set_xticks(
             range(len(settings)), [f"α = {a:g}\nβ = {b:g}" for a, b in settings], fontsize=8
@@ -44,8 +42,9 @@ def _drawing(lines: Sequence[Row]) -> Figure:
     return figure
 
 
-def _findings(lines: Sequence[Row]) -> list[str]:
-    told = []
+def findings(lines: Sequence[Row]) -> list[str]:
+    """Return what was measured, in sentences."""
+    sentences = []
     for case in dict.fromkeys(line["case"] for line in lines):
         parts = []
         for way in ways(lines)[1:]:
@@ -57,5 +56,5 @@ def _findings(lines: Sequence[Row]) -> list[str]:
                 f"of a setting {off:.1e}), and ends {mean(some, 'distance_to_central'):.1e} p.u. "
                 "from its solution"
             )
-        told.append(f"{case.removeprefix('nesta_')}: {'; '.join(parts)}.")
-    return told
+        sentences.append(f"{case.removeprefix('nesta_')}: {'; '.join(parts)}.")
+    return sentences

@@ -1,6 +1,6 @@
-"""Single draws of a study, restored in every way, with all there is to know about them.
+"""Single draws of a study, restored by every method, with the runs of the agents.
 
-Sweeps keep rows only; tables with times and figures of whole runs need the runs themselves.
+Sweeps keep rows only. Tables with times and figures of residuals need the runs themselves.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.admm.result import AgentRun
-from gridveil.experiments.paper.exhibit import audited_epsilon
+from gridveil.experiments.paper.audits import audited_epsilon
 from gridveil.experiments.run import Row, make_draws
 from gridveil.experiments.study import Study, Task
 from gridveil.fidelity.phase import restore
@@ -20,7 +20,7 @@ from gridveil.privacy.phase import NoisyLoads
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One draw and what became of it."""
+    """One draw and its restorations."""
 
     task: Task
     beta: float
@@ -28,11 +28,11 @@ class Draw:
     noisy: NoisyLoads
     central: Restored
     bilevel: Restored
-    """What `gridveil release` would publish."""
+    """By the method that releases use."""
     agents: Mapping[Policy, Restored]
 
     def row(self, policy: Policy) -> Row:
-        """Return the setting and the figures that the paper lacks."""
+        """Return the setting, and the figures that are not in the paper."""
         found, task = self.agents[policy], self.task
         figures = found.figures()
         return {
@@ -57,7 +57,7 @@ class Draw:
 
 
 def draws(study: Study) -> Iterator[Draw]:
-    """Run the first draw of every setting, one after the other, so that times mean something."""
+    """Run the first draw of every setting, one after the other, so that times can be compared."""
     for task in study.tasks():
         network, costs, (noisy, *_) = make_draws(task)
         for beta in task.betas:
@@ -71,13 +71,13 @@ def draws(study: Study) -> Iterator[Draw]:
             yield Draw(task, beta, network, noisy, central, bilevel, agents)
 
 
-def run_of(found: Restored) -> AgentRun:
-    """Return the run of a result that agents came to."""
+def agent_run(found: Restored) -> AgentRun:
+    """Return the run of the agents behind a result."""
     assert found.agents is not None
     return found.agents
 
 
 def _options(task: Task, policy: Policy) -> AgentOptions:
-    """Return the options of the agents; the paper's policy always does all its iterations."""
+    """Return the options of the agents; the paper's policy always runs all iterations."""
     tolerance = 0.0 if policy is Policy.PAPER else task.tolerance
     return AgentOptions(policy, task.max_iterations, tolerance, device=task.device)

@@ -1,23 +1,17 @@
-"""The motivation: what noise alone does to networks, and what is left of that after us."""
+"""The motivating figure: how often noisy loads and restored loads are AC-feasible."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from gridveil.experiments.paper.exhibit import Exhibit, audit_finding
-from gridveil.experiments.paper.groups import mean, summarised
-from gridveil.experiments.plots import FAST, NOISY, new_figure
+from gridveil.experiments.figure_style import FAST, NOISY, new_figure
+from gridveil.experiments.paper.sweep_summary import mean
 from gridveil.experiments.run import Row
 
 
-def exhibit(rows: Sequence[Row]) -> Exhibit:
-    """Show the rows of the sweep."""
-    lines = summarised(rows)
-    return Exhibit(lines, _drawing(lines), (*_findings(lines), audit_finding(lines)))
-
-
-def _drawing(lines: Sequence[Row]) -> Figure:
+def draw(lines: Sequence[Row]) -> Figure:
+    """Draw the settings of the sweep."""
     alphas = list(dict.fromkeys(line["alpha"] for line in lines))
     figure, (error, share) = new_figure(1, 2, width=9.0, height=3.6)
     bars = (
@@ -42,15 +36,16 @@ def _drawing(lines: Sequence[Row]) -> Figure:
     return figure
 
 
-def _findings(lines: Sequence[Row]) -> list[str]:
+def findings(lines: Sequence[Row]) -> list[str]:
+    """Return what was measured, in sentences."""
     networks = len({line["case"] for line in lines})
-    told = [f"{networks} networks, {lines[0]['draws']} draws each at every α."]
+    sentences = [f"{networks} networks, {lines[0]['draws']} draws each at every α."]
     for alpha in dict.fromkeys(line["alpha"] for line in lines):
         some = [line for line in lines if line["alpha"] == alpha]
-        told.append(
+        sentences.append(
             f"α = {alpha:g}: noise alone leaves {mean(some, 'share_noisy_feasible'):.1%} "
             f"AC-feasible, ours {mean(some, 'share_ac_feasible'):.1%}, with a largest violation of "
             f"{max(line['worst_violation'] for line in some):.0e} p.u. and an optimal cost off by "
             f"{100 * max(line['worst_cost_gap_optimal'] for line in some):.3g} % at worst."
         )
-    return told
+    return sentences

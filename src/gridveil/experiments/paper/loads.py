@@ -6,20 +6,21 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from gridveil.admm.policy import Policy
+from gridveil.experiments.figure_style import FAST, NOISY, ORIGINAL, PAPER, new_figure
+from gridveil.experiments.paper.audits import audit_finding
 from gridveil.experiments.paper.definitions import Definition
 from gridveil.experiments.paper.draws import Draw, draws
-from gridveil.experiments.paper.exhibit import Exhibit, audit_finding
-from gridveil.experiments.plots import FAST, NOISY, ORIGINAL, PAPER, new_figure
+from gridveil.experiments.paper.figure_result import FigureResult
 from gridveil.experiments.run import Row
 from gridveil.experiments.study import Study
 
 
-def exhibit(definition: Definition, study: Study) -> Exhibit:  # noqa: ARG001
-    """Run the figure."""
+def run_figure(definition: Definition, study: Study) -> FigureResult:  # noqa: ARG001
+    """Run the draws of the figure and return its result."""
     found = list(draws(study))
     settings = [draw.row(policy) for draw in found for policy in draw.agents]
     rows = [{**row, **load} for draw in found for row, load in _loads(draw)]
-    return Exhibit(rows, _drawing(found), (*map(_finding, found), audit_finding(settings)))
+    return FigureResult(rows, _drawing(found), (*map(_finding, found), audit_finding(settings)))
 
 
 def _loads(draw: Draw) -> list[tuple[Row, Row]]:

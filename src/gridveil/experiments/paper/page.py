@@ -1,12 +1,12 @@
-"""One page with everything that was reproduced, the paper beside it."""
+"""The page of a reproduction: every table and figure, our result beside the paper's."""
 
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gridveil.experiments.paper.definitions import Definition, Kind
-from gridveil.experiments.paper.exhibit import Exhibit
+from gridveil.experiments.paper.definitions import Definition, FigureKind
+from gridveil.experiments.paper.figure_result import FigureResult
 from gridveil.experiments.run import Row
 from gridveil.publication.report.html import details, html_page, table
 
@@ -14,19 +14,21 @@ _MOST_ROWS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """A definition, what it came to, and its drawing as PNG."""
+class ReproducedFigure:
+    """A definition, our result, and its drawing as PNG."""
 
     definition: Definition
-    exhibit: Exhibit
+    result: FigureResult
     png: bytes
 
 
-def reproduction_page(shown: Sequence[Shown], replaced: Mapping[str, str | None]) -> bytes:
-    """Return the page; `replaced` are the cases that others stand in for."""
+def reproduction_page(
+    figures: Sequence[ReproducedFigure], replaced: Mapping[str, str | None]
+) -> bytes:
+    """Return the page; `replaced` names the replacement of every case that is not available."""
     names = "".join(
         f'<li><a href="#{one.definition.name}">{escape(one.definition.title)}</a></li>'
-        for one in shown
+        for one in figures
     )
     head = (
         '<header><p class="kicker">Reproduction</p><h1>The paper beside ours</h1><p>The tables and '
@@ -36,17 +38,17 @@ def reproduction_page(shown: Sequence[Shown], replaced: Mapping[str, str | None]
         "central solution, the true gap of the optimal cost, and the ε an audit finds.</p>"
         f"{_replaced(replaced)}<ul>{names}</ul></header>"
     )
-    return html_page("Reproduction of the paper", head + "".join(map(_section, shown)))
+    return html_page("Reproduction of the paper", head + "".join(map(_section, figures)))
 
 
 def _replaced(replaced: Mapping[str, str | None]) -> str:
     if not replaced:
         return "<p>All networks are the paper's own (NESTA).</p>"
-    return f'<p class="warn">{escape(said(replaced))}</p>'
+    return f'<p class="warn">{escape(replacement_note(replaced))}</p>'
 
 
-def said(replaced: Mapping[str, str | None]) -> str:
-    """Say in a sentence which cases stand in for the paper's."""
+def replacement_note(replaced: Mapping[str, str | None]) -> str:
+    """Return a sentence that names the replacements of the paper's cases."""
     instead = [f"{case} by {other}" for case, other in replaced.items() if other]
     absent = [case for case, other in replaced.items() if not other]
     parts = [
@@ -59,25 +61,26 @@ def said(replaced: Mapping[str, str | None]) -> str:
     return "; ".join(filter(None, parts)) + "."
 
 
-def _section(one: Shown) -> str:
-    definition, exhibit = one.definition, one.exhibit
+def _section(one: ReproducedFigure) -> str:
+    definition, result = one.definition, one.result
     image = base64.b64encode(one.png).decode()
-    ours = "".join(f"<li>{escape(text)}</li>" for text in exhibit.findings)
+    theirs = escape(definition.paper_finding.strip())
+    ours = "".join(f"<li>{escape(text)}</li>" for text in result.findings)
     remarks = "".join(f"<li>{escape(text)}</li>" for text in definition.remarks)
     return (
         f'<section id="{definition.name}"><h2>{escape(definition.title)}</h2>'
-        f'<div class="beside"><div><h3>The paper</h3><p>{escape(definition.paper.strip())}</p>'
-        f"<p><small>{escape(definition.shown_as)}</small></p></div>"
+        f'<div class="beside"><div><h3>The paper</h3><p>{theirs}</p>'
+        f"<p><small>{escape(definition.caption)}</small></p></div>"
         f"<div><h3>Ours</h3><ul>{ours}</ul></div></div>"
         f'<figure><img alt="{escape(definition.title)}" src="data:image/png;base64,{image}">'
-        f"</figure>{_table(definition, exhibit.rows)}<h3>What differs, and why</h3>"
+        f"</figure>{_table(definition, result.rows)}<h3>What differs, and why</h3>"
         f"<ul>{remarks}</ul><p><small>Files: {definition.name}.csv, .png, .pdf</small></p>"
         "</section>"
     )
 
 
 def _table(definition: Definition, rows: Sequence[Row]) -> str:
-    if definition.kind is Kind.CONVERGENCE:
+    if definition.kind is FigureKind.CONVERGENCE:
         return _convergence(rows)
     same = {name for name in rows[0] if len({row[name] for row in rows}) == 1}
     heads = [name for name in rows[0] if name not in same]
@@ -136,7 +139,7 @@ def _convergence(rows: Sequence[Row]) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a number in short."""
+    """Return a value as a short text."""
     if value is None:
         return ""
     return f"{value:.3g}" if isinstance(value, float) else str(value)

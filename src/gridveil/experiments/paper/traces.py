@@ -6,10 +6,11 @@ from matplotlib.figure import Figure
 
 from gridveil.admm.penalties import BOOSTING_FROM
 from gridveil.admm.policy import Policy
+from gridveil.experiments.figure_style import FAST, PAPER, PRINTED, new_figure
+from gridveil.experiments.paper.audits import audit_finding
 from gridveil.experiments.paper.definitions import Definition
-from gridveil.experiments.paper.draws import Draw, draws, run_of
-from gridveil.experiments.paper.exhibit import Exhibit, audit_finding
-from gridveil.experiments.plots import FAST, PAPER, PRINTED, new_figure
+from gridveil.experiments.paper.draws import Draw, agent_run, draws
+from gridveil.experiments.paper.figure_result import FigureResult
 from gridveil.experiments.run import Row
 from gridveil.experiments.study import Study
 
@@ -17,11 +18,11 @@ _ZOOM = 4400
 _COLORS = {Policy.PAPER: PAPER, Policy.FAST: FAST}
 
 
-def exhibit(definition: Definition, study: Study) -> Exhibit:  # noqa: ARG001
-    """Run the figure."""
+def run_figure(definition: Definition, study: Study) -> FigureResult:  # noqa: ARG001
+    """Run the draws of the figure and return its result."""
     draw = next(draws(study))
     settings = [draw.row(policy) for policy in draw.agents]
-    return Exhibit(
+    return FigureResult(
         _rows(draw), _drawing(draw), (*_findings(draw, settings), audit_finding(settings))
     )
 
@@ -37,7 +38,7 @@ def _rows(draw: Draw) -> list[Row]:
             "cost": float(history.cost[i]),
         }
         for policy, found in draw.agents.items()
-        for setting, history in [(draw.row(policy), run_of(found).history)]
+        for setting, history in [(draw.row(policy), agent_run(found).history)]
         for i in range(len(history))
     ]
 
@@ -46,7 +47,7 @@ def _drawing(draw: Draw) -> Figure:
     figure, panels = new_figure(2, 2, width=10.0, height=6.6)
     (whole, zoom), (cost, rho) = panels[:2], panels[2:]
     for policy, color in _COLORS.items():
-        history = run_of(draw.agents[policy]).history
+        history = agent_run(draw.agents[policy]).history
         steps = range(1, len(history) + 1)
         for axes in (whole, zoom) if policy is Policy.PAPER else (whole,):
             axes.semilogy(steps, history.primal, color=color, label=f"primal, policy {policy}")
@@ -56,7 +57,7 @@ def _drawing(draw: Draw) -> Figure:
         cost.plot(steps, history.cost, color=color, label=f"policy {policy}")
         rho.semilogy(steps, history.rho, color=color, label=f"policy {policy}")
     zoom.set_xlim(_ZOOM, BOOSTING_FROM + 500)
-    paper = run_of(draw.agents[Policy.PAPER]).history
+    paper = agent_run(draw.agents[Policy.PAPER]).history
     late = [*paper.primal[_ZOOM:], *paper.dual[_ZOOM:]]
     zoom.set_ylim(min(late) / 2, max(late) * 2)
     cost.axhline(float(draw.central.costs.sum()), color=PRINTED, linestyle="--", label="O*")
@@ -72,19 +73,19 @@ def _drawing(draw: Draw) -> Figure:
 
 
 def _findings(draw: Draw, settings: Sequence[Row]) -> list[str]:
-    told = []
+    sentences = []
     for policy, row in zip(draw.agents, settings, strict=True):
-        run = run_of(draw.agents[policy])
+        run = agent_run(draw.agents[policy])
         before = ""
         if policy is Policy.PAPER:
             primal = run.history.primal[BOOSTING_FROM - 1]
             before = f" (before boosting {primal:.1e}; the dotted line marks where it may begin)"
         optimal = row["cost_gap_optimal"]
-        told.append(
+        sentences.append(
             f"Policy {policy}: {run.iterations:,} iterations in {run.seconds:.2f} s; primal "
             f"{run.primal:.1e}{before}, dual {run.dual:.1e}; loads "
             f"{row['distance_to_central']:.1e} p.u. from the central ones; dispatch costs "
             f"{100 * row['cost_gap_dispatch']:+.2f} % against O*, "
             + ("no AC-OPF solution." if optimal is None else f"optimal {100 * optimal:+.2f} %.")
         )
-    return told
+    return sentences

@@ -1,11 +1,11 @@
-"""A drawing of a sweep's summary: a row of panels to each case."""
+"""The figure of a sweep's summary: a row of panels for each case."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from gridveil.experiments.plots import new_figure
+from gridveil.experiments.figure_style import new_figure
 from gridveil.experiments.summary import SETTING
 
 _NUMBERS = ("alpha", "beta", "epsilon")
@@ -17,7 +17,7 @@ _PANELS = (
 )
 
 
-def draw_summary(lines: Sequence[dict[str, Any]]) -> Figure:
+def summary_figure(lines: Sequence[dict[str, Any]]) -> Figure:
     """Draw the lines of `summarise` over the number that takes most values: α, β or ε."""
     across = max(_NUMBERS, key=lambda name: len({line[name] for line in lines}))
     varying = [
@@ -50,10 +50,10 @@ def draw_summary(lines: Sequence[dict[str, Any]]) -> Figure:
 
 
 def _label(line: dict[str, Any], varying: Sequence[str]) -> str:
-    """Return what sets a curve apart from the others."""
-    told = [
+    """Return the settings that distinguish a curve from the others."""
+    settings = [
         f"{name} {line[name]:g}" if isinstance(line[name], float) else str(line[name])
         for name in varying
         if line[name] is not None
     ]
-    return ", ".join(told)
+    return ", ".join(settings)

@@ -1,10 +1,10 @@
-"""Rows of a sweep, a line to each setting, with the columns the paper lacks."""
+"""Rows of a sweep, summarised by setting, with columns that are not in the paper."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gridveil.experiments.paper.exhibit import audited_epsilon
+from gridveil.experiments.paper.audits import audited_epsilon
 from gridveil.experiments.run import Row
 from gridveil.experiments.summary import by_setting
 
@@ -20,17 +20,17 @@ _MEANS = (
 
 
 def summarised(rows: Iterable[Row]) -> list[Row]:
-    """Return a line to each setting: means over its draws, worst cases, and the audited ε."""
+    """Return a line for each setting: means over its draws, worst cases, and the audited ε."""
     return [{**setting, **_line(setting, some)} for setting, some in by_setting(rows)]
 
 
 def ways(lines: Iterable[Row]) -> list[str]:
-    """Return the ways to restore that occur."""
+    """Return the ways of restoring loads that occur: a method, or a policy of the agents."""
     return list(dict.fromkeys(line["way"] for line in lines))
 
 
 def mean(rows: Iterable[Row], name: str) -> float:
-    """Return the mean of what is there of a column."""
+    """Return the mean of the values of a column, without missing ones."""
     values = [row[name] for row in rows if row[name] is not None]
     return float(np.mean(values)) if values else float("nan")
 

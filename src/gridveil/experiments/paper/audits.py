@@ -1,26 +1,12 @@
-"""What a table or figure came to: rows, a drawing, and what is worth saying about them."""
+"""Audits of the mechanisms behind a table or figure: what ε they really have, at least."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-
-from matplotlib.figure import Figure
 
 from gridveil.defaults import AUDIT_TRIALS
 from gridveil.experiments.run import Row
 from gridveil.privacy.audit import audit
 from gridveil.privacy.mechanisms.registry import MECHANISMS
-
-
-@dataclass(frozen=True, eq=False)
-class Exhibit:
-    """A table or figure, ready to be saved."""
-
-    rows: Sequence[Row]
-    """All alike; they become the CSV file."""
-    figure: Figure
-    findings: tuple[str, ...]
-    """What was measured, in words, beside what the paper says."""
 
 
 @cache
@@ -33,7 +19,7 @@ def audited_epsilon(mechanism: str, calibration: str, epsilon: float, alpha: flo
 
 
 def audit_finding(rows: Sequence[Row]) -> str:
-    """Say what the audits of the mechanisms behind some rows found."""
+    """Return a sentence with the audited ε of every mechanism that rows name."""
     found = {
         (row["mechanism"], row["calibration"], row["epsilon"], row["alpha"]): row["audited_epsilon"]
         for row in rows

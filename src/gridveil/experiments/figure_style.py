@@ -1,4 +1,4 @@
-"""What all drawings of experiments share: colours, a plain style, PNG and PDF."""
+"""The style of all figures of experiments: colours, fonts, and their rendering as PNG and PDF."""
 
 import io
 from typing import Any
@@ -11,8 +11,8 @@ BLUE, ORANGE, GREEN, GREY, BLACK, PURPLE = (
     "#0072b2", "#d55e00", "#009e73", "#5b6b7f", "#1c2530", "#aa4499",
 )  # fmt: skip
 PAPER, FAST, CENTRAL, PRINTED, ORIGINAL, NOISY = BLUE, ORANGE, GREEN, GREY, BLACK, PURPLE
-WAYS = {"central": CENTRAL, "policy paper": PAPER, "policy fast": FAST, "bilevel": PURPLE}
-"""Colours of the ways to restore loads."""
+WAY_COLORS = {"central": CENTRAL, "policy paper": PAPER, "policy fast": FAST, "bilevel": PURPLE}
+"""Colours of the ways of restoring loads."""
 _STYLE: Any = {"font.size": 9.5, "pdf.fonttype": 42, "axes.formatter.useoffset": False}
 
 

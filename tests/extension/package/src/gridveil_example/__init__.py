@@ -1,0 +1,1 @@
+"""Strategies for Gridveil that are no part of Gridveil."""
