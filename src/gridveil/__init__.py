@@ -8,49 +8,154 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridveil.admm.options import AgentOptions
-    from gridveil.admm.policy import Policy
-    from gridveil.claims import Claim
-    from gridveil.errors import GridveilError
-    from gridveil.experiments.paper.reproduce import reproduce
-    from gridveil.experiments.simulate import Simulation, simulate
-    from gridveil.experiments.study import Study
-    from gridveil.experiments.summary import results
-    from gridveil.experiments.sweep import sweep
-    from gridveil.federation.deployment.assembly import assemble
-    from gridveil.federation.deployment.federate import federate
-    from gridveil.federation.deployment.members import coordinator, party
-    from gridveil.federation.partition.ownership import partition
-    from gridveil.federation.partition.splitting import split
-    from gridveil.federation.transport import certs
-    from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
-    from gridveil.fidelity.phase import restore, restore_many
-    from gridveil.fidelity.registry import METHODS
-    from gridveil.fidelity.result import Restored
-    from gridveil.network.formats.base import CaseFormat
-    from gridveil.network.formats.registry import FORMATS
-    from gridveil.network.library import as_network, cases, list_cases, load_case, save_case
-    from gridveil.network.network import Network
-    from gridveil.network.problems import CaseError
-    from gridveil.opf.acopf import OPFResult, solve, solve_acopf
-    from gridveil.opf.pandapower import ConversionWarning, from_pandapower, to_pandapower
-    from gridveil.opf.status import Status
-    from gridveil.privacy import budget
-    from gridveil.privacy.audit import AuditResult, audit
-    from gridveil.privacy.bounds import PublicBounds, read_bounds
-    from gridveil.privacy.guarantee import Guarantee
-    from gridveil.privacy.ledger import BudgetExceededError, Ledger
-    from gridveil.privacy.mechanisms.base import Mechanism, MechanismSettings, StatedProtection
-    from gridveil.privacy.mechanisms.clamp import Clamped
-    from gridveil.privacy.mechanisms.piecewise import Piecewise
-    from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
-    from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
-    from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
-    from gridveil.privacy.phase import NoisyLoads, privatise, simulate_loads
-    from gridveil.publication.costs import PublicCosts
-    from gridveil.publication.make import Release
-    from gridveil.publication.plan import ReleasePlan, plan_release, release
-    from gridveil.publication.verify import Verification, verify
+    from gridveil.admm.options import AgentOptions as AgentOptions
+    from gridveil.admm.policy import Policy as Policy
+    from gridveil.claims import Claim as Claim
+    from gridveil.errors import GridveilError as GridveilError
+    from gridveil.experiments.paper.reproduce import reproduce as reproduce
+    from gridveil.experiments.simulate import (
+        Simulation as Simulation,
+    )
+    from gridveil.experiments.simulate import (
+        simulate as simulate,
+    )
+    from gridveil.experiments.study import Study as Study
+    from gridveil.experiments.summary import results as results
+    from gridveil.experiments.sweep import sweep as sweep
+    from gridveil.federation.deployment.assembly import assemble as assemble
+    from gridveil.federation.deployment.federate import federate as federate
+    from gridveil.federation.deployment.members import (
+        coordinator as coordinator,
+    )
+    from gridveil.federation.deployment.members import (
+        party as party,
+    )
+    from gridveil.federation.partition.ownership import partition as partition
+    from gridveil.federation.partition.splitting import split as split
+    from gridveil.federation.transport import certs as certs
+    from gridveil.fidelity.base import (
+        BandKind as BandKind,
+    )
+    from gridveil.fidelity.base import (
+        FidelityMethod as FidelityMethod,
+    )
+    from gridveil.fidelity.base import (
+        FidelityProblem as FidelityProblem,
+    )
+    from gridveil.fidelity.base import (
+        Found as Found,
+    )
+    from gridveil.fidelity.phase import (
+        restore as restore,
+    )
+    from gridveil.fidelity.phase import (
+        restore_many as restore_many,
+    )
+    from gridveil.fidelity.registry import METHODS as METHODS
+    from gridveil.fidelity.result import Restored as Restored
+    from gridveil.network.formats.base import CaseFormat as CaseFormat
+    from gridveil.network.formats.registry import FORMATS as FORMATS
+    from gridveil.network.library import (
+        as_network as as_network,
+    )
+    from gridveil.network.library import (
+        cases as cases,
+    )
+    from gridveil.network.library import (
+        list_cases as list_cases,
+    )
+    from gridveil.network.library import (
+        load_case as load_case,
+    )
+    from gridveil.network.library import (
+        save_case as save_case,
+    )
+    from gridveil.network.network import Network as Network
+    from gridveil.network.problems import CaseError as CaseError
+    from gridveil.opf.acopf import (
+        OPFResult as OPFResult,
+    )
+    from gridveil.opf.acopf import (
+        solve as solve,
+    )
+    from gridveil.opf.acopf import (
+        solve_acopf as solve_acopf,
+    )
+    from gridveil.opf.pandapower import (
+        ConversionWarning as ConversionWarning,
+    )
+    from gridveil.opf.pandapower import (
+        from_pandapower as from_pandapower,
+    )
+    from gridveil.opf.pandapower import (
+        to_pandapower as to_pandapower,
+    )
+    from gridveil.opf.status import Status as Status
+    from gridveil.privacy import budget as budget
+    from gridveil.privacy.audit import (
+        AuditResult as AuditResult,
+    )
+    from gridveil.privacy.audit import (
+        audit as audit,
+    )
+    from gridveil.privacy.bounds import (
+        PublicBounds as PublicBounds,
+    )
+    from gridveil.privacy.bounds import (
+        read_bounds as read_bounds,
+    )
+    from gridveil.privacy.guarantee import Guarantee as Guarantee
+    from gridveil.privacy.ledger import (
+        BudgetExceededError as BudgetExceededError,
+    )
+    from gridveil.privacy.ledger import (
+        Ledger as Ledger,
+    )
+    from gridveil.privacy.mechanisms.base import (
+        Mechanism as Mechanism,
+    )
+    from gridveil.privacy.mechanisms.base import (
+        MechanismSettings as MechanismSettings,
+    )
+    from gridveil.privacy.mechanisms.base import (
+        StatedProtection as StatedProtection,
+    )
+    from gridveil.privacy.mechanisms.clamp import Clamped as Clamped
+    from gridveil.privacy.mechanisms.piecewise import Piecewise as Piecewise
+    from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace as PolarLaplace
+    from gridveil.privacy.mechanisms.product_laplace import ProductLaplace as ProductLaplace
+    from gridveil.privacy.mechanisms.registry import (
+        MECHANISMS as MECHANISMS,
+    )
+    from gridveil.privacy.mechanisms.registry import (
+        make_mechanism as make_mechanism,
+    )
+    from gridveil.privacy.phase import (
+        NoisyLoads as NoisyLoads,
+    )
+    from gridveil.privacy.phase import (
+        privatise as privatise,
+    )
+    from gridveil.privacy.phase import (
+        simulate_loads as simulate_loads,
+    )
+    from gridveil.publication.costs import PublicCosts as PublicCosts
+    from gridveil.publication.make import Release as Release
+    from gridveil.publication.plan import (
+        ReleasePlan as ReleasePlan,
+    )
+    from gridveil.publication.plan import (
+        plan_release as plan_release,
+    )
+    from gridveil.publication.plan import (
+        release as release,
+    )
+    from gridveil.publication.verify import (
+        Verification as Verification,
+    )
+    from gridveil.publication.verify import (
+        verify as verify,
+    )
 
 __version__ = "0.2.0"
 

@@ -10,7 +10,7 @@ class GridveilError(Exception):
 
 
 @contextmanager
-def told_as_mistakes(where: Path | str) -> Iterator[None]:
+def document_errors(where: Path | str) -> Iterator[None]:
     """Turn the first thing pydantic finds wrong in a document into an error that says where."""
     from pydantic import ValidationError
 

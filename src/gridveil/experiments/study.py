@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from gridveil import defaults
 from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
-from gridveil.errors import told_as_mistakes
+from gridveil.errors import document_errors
 from gridveil.fidelity.registry import METHODS
 from gridveil.files import read_toml
 from gridveil.network.library import find_case
@@ -141,7 +141,7 @@ class Study(_Data):
 def read_study(path: Path) -> Study:
     """Read a study from a TOML file, or say what is wrong with it."""
     content = read_toml(path)
-    with told_as_mistakes(path):
+    with document_errors(path):
         return Study.model_validate(content)
 
 

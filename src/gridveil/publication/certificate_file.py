@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.errors import GridveilError, document_errors
 from gridveil.publication.certificate import (
     VERSION,
     Certificate,
@@ -27,11 +27,11 @@ class ReadCertificate:
 def read_certificate(data: bytes) -> ReadCertificate:
     """Read a certificate, or say what is wrong with it."""
     kind = CertificateV1 if _version(data) == 1 else Certificate
-    with told_as_mistakes(CERTIFICATE):
+    with document_errors(CERTIFICATE):
         document = kind.model_validate_json(data)
     if document_bytes(document) != data:  # names that stand there twice, for example
         raise GridveilError(f"{CERTIFICATE}: not as it was written: something was added")
-    with told_as_mistakes(CERTIFICATE):
+    with document_errors(CERTIFICATE):
         certificate = document.upgraded() if isinstance(document, CertificateV1) else document
     assert isinstance(certificate, Certificate)
     return ReadCertificate(certificate, document_digest(document))

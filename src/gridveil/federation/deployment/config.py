@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.errors import GridveilError, document_errors
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.certs import Identity
@@ -62,7 +62,7 @@ C = TypeVar("C", bound=MemberConfig)
 def read_config(path: Path, kind: type[C]) -> C:
     """Read the configuration of a member, or say what is wrong with it."""
     content = read_toml(path)
-    with told_as_mistakes(path):
+    with document_errors(path):
         config = kind.model_validate(content)
     paths = {name: path.parent / value for name, value in config if isinstance(value, Path)}
     config = config.model_copy(update=paths)

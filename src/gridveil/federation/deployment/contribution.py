@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.errors import GridveilError, document_errors
 from gridveil.federation.partition.slices import Slice
 from gridveil.federation.protocol.party import PartyResult
 from gridveil.federation.protocol.settings import Run
@@ -118,7 +118,7 @@ def write_contribution(contribution: Contribution, path: Path) -> None:
 
 def read_contribution(path: Path) -> Contribution:
     """Read a contribution, or say what is wrong with it."""
-    with told_as_mistakes(path):
+    with document_errors(path):
         contribution = Contribution.model_validate_json(read_file(path))
     if contribution.status not in Status.__members__:
         raise GridveilError(f"{path}: status: {contribution.status!r} is unknown")

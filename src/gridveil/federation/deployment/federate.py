@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.policy import Policy
 from gridveil.defaults import ALPHA, BETA, EPSILON, MAX_ITERATIONS, MECHANISM, TOLERANCE
-from gridveil.errors import GridveilError, told_as_mistakes
+from gridveil.errors import GridveilError, document_errors
 from gridveil.federation.deployment.assembly import assemble_release, check_certifiable
 from gridveil.federation.deployment.local_configs import write_configs
 from gridveil.federation.deployment.processes import Watch, run_members
@@ -91,7 +91,7 @@ def federate(
     network = as_network(network)
     owned = _partition(network, parties, partition)
     public = given_costs(costs, costs_source, network) or derived_costs(network)
-    with told_as_mistakes("federate"):
+    with document_errors("federate"):
         run = Run(
             id=release_id or default_release_id(network, owned, epsilon, alpha, mechanism, public),
             parties=owned.parties,

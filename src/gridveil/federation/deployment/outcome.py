@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from gridveil.arrays import FloatArray
-from gridveil.errors import told_as_mistakes
+from gridveil.errors import document_errors
 from gridveil.files import read_file
 
 
@@ -34,5 +34,5 @@ class Outcome(BaseModel):
 
 def read_outcome(path: Path) -> Outcome:
     """Read the outcome of a run, or say what is wrong with it."""
-    with told_as_mistakes(path):
+    with document_errors(path):
         return Outcome.model_validate_json(read_file(path))

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gridveil.arrays import FloatArray
-from gridveil.errors import told_as_mistakes
+from gridveil.errors import document_errors
 from gridveil.federation.names import check_party_name
 from gridveil.files import read_file
 
@@ -182,5 +182,5 @@ def read_slice(path: Path) -> Slice:
 
 def parse_slice(data: bytes, source: str) -> Slice:
     """Read a slice from bytes; `source` says in messages where these came from."""
-    with told_as_mistakes(source):
+    with document_errors(source):
         return Slice.model_validate_json(data)
