@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gridveil import load_case, solve_acopf
+from gridveil import load_case
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import (
     FOREIGN_GENERATORS,
@@ -14,18 +14,17 @@ from gridveil.admm.layout import (
     build_layout,
 )
 from gridveil.admm.policy import Policy
-from gridveil.federation.partition.local_agents import build_local
-from gridveil.federation.partition.ownership import partition_into
-from gridveil.federation.partition.slices import split
+from gridveil.federation.partition.local_agents import build_local_agents
+from gridveil.federation.partition.ownership import partition
+from gridveil.federation.partition.splitting import split
 from gridveil.fidelity.bands import limit_bands
 
 
 def parties(name, count):
     """Return the slices of a network cut into parties, and their layouts."""
     network = load_case(name)
-    costs = solve_acopf(network).generator_costs
-    parts = split(network, partition_into(network, count), costs)
-    return [(part, build_local(part, 0.1).layout) for part in parts]
+    parts = split(network, partition(network, count))
+    return [(part, build_local_agents(part, 0.1).layout) for part in parts]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,14 @@ def results(study: Study | str | Path, output: Path | str) -> list[dict[str, Any
     Args:
         study: The study, or its TOML file.
         output: The folder of results.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from gridveil import Study, results, sweep
+        >>> study, output = Study(cases=("case5_pjm",), draws=1, betas=(0.05,)), mkdtemp()
+        >>> _ = sweep(study, output, workers=1)
+        >>> [line["method"] for line in results(study, output)]
+        ['bilevel']
     """
     return summarise(result_rows(study, output))
 

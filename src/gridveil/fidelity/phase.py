@@ -80,6 +80,14 @@ def restore_many(
         agents: See `restore`.
         threads: Draws at once on a CPU; one per core if None.
         progress: Called with how many draws are done.
+
+    Example:
+        >>> from gridveil import PolarLaplace, load_case, restore_many, simulate_loads, solve_acopf
+        >>> network = load_case("case5_pjm")
+        >>> costs = solve_acopf(network).generator_costs
+        >>> draws = [simulate_loads(network, PolarLaplace.of(1, 0.1), seed) for seed in (1, 2)]
+        >>> [found.status.solved for found in restore_many(network, draws, costs, beta=0.05)]
+        [True, True]
     """
     chosen = make_method(method, agents)
     problems = fidelity_problems(network, draws, costs, beta, chosen, band)

@@ -69,7 +69,22 @@ class PublicBounds(ArrayRecord):
 
 
 def read_bounds(path: Path, network: Network) -> PublicBounds:
-    """Read a CSV file with the columns bus, p_min, p_max, q_min, q_max, in MW and MVAr."""
+    r"""Read public bounds of a network's loads.
+
+    Args:
+        path: A CSV file with the columns bus, p_min, p_max, q_min, q_max, in MW and MVAr.
+        network: Every one of its load buses needs a row.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> from gridveil import load_case, read_bounds
+        >>> path = Path(mkdtemp()) / "ratings.csv"
+        >>> rows = "".join(f"{bus},0,500,-200,200\n" for bus in (2, 3, 4))
+        >>> _ = path.write_text("bus,p_min,p_max,q_min,q_max\n" + rows)
+        >>> read_bounds(path, load_case("case5_pjm")).upper[0].tolist()
+        [5.0, 2.0]
+    """
     rows: dict[int, list[float]] = {}
     for place, row in read_rows(path, COLUMNS):
         try:

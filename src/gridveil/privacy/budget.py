@@ -18,6 +18,11 @@ def show(ledger: Path | str | None = None) -> list[Account]:
 
     Args:
         ledger: The ledger's file; None for the user's own.
+
+    Example:
+        >>> from gridveil import budget
+        >>> budget.show("no-such-ledger.sqlite")
+        []
     """
     with existing_ledger(ledger) as book:
         return book.accounts()
@@ -36,6 +41,11 @@ def cap(
         network: Whose loads; None for all loads without a cap of their own.
         buses: Which of its loads, by their buses; None for all of them.
         ledger: The ledger's file; None for the user's own.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from gridveil import budget
+        >>> budget.cap("2.5", "case5_pjm", [2, 3], mkdtemp() + "/ledger.sqlite")
     """
     of = None if network is None else as_network(network)
     if of is not None and buses:
@@ -61,6 +71,11 @@ def explain(
 
     Raises:
         BudgetExceededError: It would be refused; the text says why.
+
+    Example:
+        >>> from gridveil import budget
+        >>> float(budget.explain("case5_pjm", epsilon=1, ledger="no-such-ledger.sqlite"))
+        1.0
     """
     owner = owner_of(as_network(network))
     with existing_ledger(ledger) as book:

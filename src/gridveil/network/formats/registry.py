@@ -6,7 +6,6 @@ Another package adds one through an entry point of the group "gridveil.formats".
 from collections.abc import Iterator
 from pathlib import Path
 
-from gridveil.errors import GridveilError
 from gridveil.network.formats.base import CaseFormat
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 from gridveil.registry import Registry
@@ -59,11 +58,7 @@ def _all() -> Iterator[CaseFormat]:
 
 
 def _create(name: str) -> CaseFormat:
-    kind = FORMATS.get(name)
-    try:
-        return kind()
-    except TypeError as error:  # an abstract method is missing
-        raise GridveilError(f"format {name!r} does not keep to the interface: {error}") from error
+    return FORMATS.get(name)()
 
 
 def _with_suffix(path: Path) -> Iterator[CaseFormat]:

@@ -18,6 +18,13 @@ class Clamped(Mechanism):
     """Another mechanism, whose outputs are moved to the nearest point within public bounds.
 
     Proof. The outputs are a function of the other mechanism's outputs and of public numbers alone.
+
+    Example:
+        >>> import numpy as np
+        >>> from gridveil import Clamped, PolarLaplace, PublicBounds
+        >>> bounds = PublicBounds(np.zeros((1, 2)), np.ones((1, 2)), "ratings")
+        >>> Clamped(PolarLaplace.of(1, 0.1), bounds).release(np.array([[500, 500]])).min() >= 0
+        np.True_
     """
 
     mechanism: Mechanism

@@ -28,7 +28,18 @@ class LaplaceMechanism(Mechanism):
 
     @classmethod
     def of(cls, epsilon: Number, alpha: Number, step: Number | None = None) -> Self:
-        """Make the mechanism from ε, α in p.u. and, optionally, the grid step in p.u."""
+        """Make the mechanism.
+
+        Args:
+            epsilon: The budget ε.
+            alpha: The distance α, in p.u.
+            step: The grid step γ in p.u.; the largest power of ten up to α/1000 if None.
+
+        Example:
+            >>> from gridveil import PolarLaplace
+            >>> round(PolarLaplace.of(1, 0.1).guarantee().scale, 4)
+            0.1002
+        """
         return cls(Calibration.of(epsilon, alpha, step))
 
     @classmethod

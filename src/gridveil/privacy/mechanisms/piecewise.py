@@ -62,7 +62,22 @@ class Piecewise(Mechanism):
         calibration: str = "sound",
         step: Number | None = None,
     ) -> "Piecewise":
-        """Make the mechanism from ε, α in p.u., public bounds and, optionally, the grid step."""
+        """Make the mechanism.
+
+        Args:
+            epsilon: The budget ε.
+            alpha: The distance α, in p.u.; of use to the paper's calibration only.
+            bounds: Public bounds of every load.
+            calibration: "sound", or "paper" as printed there.
+            step: The grid step γ in p.u.; the largest power of ten up to α/1000 if None.
+
+        Example:
+            >>> import numpy as np
+            >>> from gridveil import Piecewise, PublicBounds
+            >>> bounds = PublicBounds(np.zeros((1, 2)), np.ones((1, 2)), "ratings")
+            >>> Piecewise.of(1, 0.1, bounds).guarantee().epsilon
+            1.0
+        """
         kinds: dict[str, CalibrationKind] = {"sound": "sound", "paper": "paper"}
         if calibration not in kinds:
             raise GridveilError(f"calibration: {calibration!r} is none of {', '.join(kinds)}")
