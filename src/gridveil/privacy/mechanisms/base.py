@@ -17,7 +17,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, raised_where
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.guarantee import UNIT, WITHIN_BOUNDS, WITHIN_DISTANCE, Guarantee, promise
@@ -200,15 +200,7 @@ def _drawn(mechanism: Mechanism, loads: IntArray) -> object:
     except GridveilError:
         raise
     except Exception as error:  # whatever the code of another package raises
-        last = error.__traceback__
-        while last is not None and last.tb_next is not None:
-            last = last.tb_next
-        place = (
-            ""
-            if last is None
-            else f" in line {last.tb_lineno} of {last.tb_frame.f_code.co_filename}"
-        )
-        what = f"{type(error).__name__}{place}"
+        what = raised_where(error)
     # Outside of the handler, so that the error has no context.
     raise _broken(
         mechanism, "release()", f"failed: {what}; what it says is not shown, since it saw raw loads"
