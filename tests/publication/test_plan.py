@@ -84,9 +84,20 @@ class Unwilling(Central):
         return None
 
 
-def test_nor_is_what_a_method_cannot_put_into_words(path):
+class Undecided(Central):
+    """A method that does not say which gap it keeps."""
+
+    name = "undecided"
+
+    @classmethod
+    def kept_gap(cls, gaps, band):
+        return None
+
+
+@pytest.mark.parametrize("method", [Unwilling(), Undecided()])
+def test_nor_is_what_a_method_cannot_put_into_words(path, method):
     with pytest.raises(GridveilError, match="could not be certified"):
-        release("case14_ieee", path, method=Unwilling())
+        release("case14_ieee", path, method=method)
     assert not path.exists()
 
 
@@ -219,7 +230,16 @@ class NotANumber(Central):
         return replace(found, point=replace(found.point, theta=found.point.theta * math.nan))
 
 
-@pytest.mark.parametrize("method", [Failing(), NotANumber()])
+class WithoutStatus(Central):
+    """A method that does not say how it ended."""
+
+    name = "without-status"
+
+    def solve(self, problem):
+        return replace(super().solve(problem), status=None)
+
+
+@pytest.mark.parametrize("method", [Failing(), NotANumber(), WithoutStatus()])
 def test_a_method_that_fails_leaves_the_draw_to_another(path, method):
     with pytest.raises(GridveilError, match="private loads are kept under release id 'one'"):
         release("case5_pjm", path, method=method, beta=0.05, release_id="one")

@@ -150,6 +150,7 @@ def draft(network: Network, basis: Basis) -> Certificate:
     try:
         made = _certificate(network, basis, fidelity, _software(on_gpu=False)).sealed()
         made.to_bytes()  # a text may be one that no file can hold
+        keeps_beta(float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0), basis.band)), basis.beta)
     except Exception as error:  # pydantic's, or whatever the code of another package raises
         raise GridveilError(
             f"release {basis.release_id!r} could not be certified, so nothing is drawn or "

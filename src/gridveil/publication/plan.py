@@ -28,6 +28,7 @@ from gridveil.fidelity.result import Restored
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
+from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, read_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
@@ -310,7 +311,10 @@ class ReleasePlan:
     def _solved(self, problem: FidelityProblem) -> Restored:
         """Let the method solve the problem, of which nothing is raw."""
         try:
-            return solve(self.method, problem)
+            found = solve(self.method, problem)
+            if not isinstance(found.status, Status):
+                raise TypeError("its status is not a gridveil.Status")
+            return found
         except GridveilError:
             raise
         except Exception as error:  # whatever the code of another package raises
