@@ -1,5 +1,6 @@
 """A claim of a published document, and what a check of it found."""
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -39,5 +40,6 @@ def unchecked(name: str, claimed: str, why: str) -> Claim:
 
 def number_claim(name: str, claimed: float, found: float, tolerance: float) -> Claim:
     """Compare two numbers, to a relative tolerance (absolute below 1)."""
-    ok = bool(abs(claimed - found) <= tolerance * max(1.0, abs(found)))
+    near = bool(abs(claimed - found) <= tolerance * max(1.0, abs(found)))
+    ok = near and math.isfinite(found)  # everything is near to infinity
     return claim(name, f"{claimed:.10g}", f"{found:.10g}", ok)

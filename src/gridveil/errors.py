@@ -9,6 +9,20 @@ class GridveilError(Exception):
     """A mistake the user can mend. The command line prints its text and exits with status 2."""
 
 
+def raised_where(error: BaseException) -> str:
+    """Say of which type an error is and where it was raised, not what it says.
+
+    For errors of code that saw raw loads, which their texts may show.
+    """
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = (
+        "" if last is None else f" in line {last.tb_lineno} of {last.tb_frame.f_code.co_filename}"
+    )
+    return f"{type(error).__name__}{place}"
+
+
 @contextmanager
 def document_errors(where: Path | str) -> Iterator[None]:
     """Turn the first thing pydantic finds wrong in a document into an error that says where."""

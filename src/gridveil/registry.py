@@ -59,7 +59,7 @@ class Registry(Generic[T]):
     @cached_property
     def _foreign(self) -> dict[str, EntryPoint]:
         """Strategies of other packages; none can take the place of ours."""
-        found = sorted(entry_points(group=self.group), key=lambda point: point.name)
+        found = sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value))
         return {point.name: point for point in found if point.name not in self._ours}
 
     def _load(self, name: str) -> type[T]:
@@ -72,11 +72,19 @@ class Registry(Generic[T]):
         raise GridveilError(f"{self.kind}: {name!r} is none of {', '.join(self.names)}")
 
     def _load_foreign(self, point: EntryPoint) -> type[T]:
-        package = point.dist.name if point.dist is not None else point.value
+        package = _package(point)
         where = f"{self.kind} {point.name!r} of the package {package}"
+        namesakes = {
+            (_package(one), one.value) for one in entry_points(group=self.group, name=point.name)
+        }
+        if len(namesakes) > 1:  # none of them can be meant without a doubt
+            raise GridveilError(
+                f"{self.kind} {point.name!r} is in several packages: "
+                f"{', '.join(sorted(name for name, _ in namesakes))}; remove all but one"
+            )
         try:
             found = point.load()
-        except Exception as error:  # whatever the code of another package raises
+        except (Exception, SystemExit) as error:  # whatever the code of another package raises
             raise GridveilError(f"{where} cannot be loaded: {error}") from error
         if not (isinstance(found, type) and issubclass(found, self._base)):
             raise GridveilError(
@@ -89,3 +97,7 @@ class Registry(Generic[T]):
         if isinstance(name, str) and name != point.name:
             raise GridveilError(f"{where} has another name in its class, {name!r}")
         return found
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gridveil.errors import GridveilError
-from gridveil.privacy.bounds import PublicBounds, read_bounds
+from gridveil.privacy.bounds import PublicBounds, read_bounds, simulation_bounds
 from gridveil.privacy.mechanisms.clamp import Clamped
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 from tests.cases import TINY
@@ -60,3 +60,9 @@ def test_clamping_keeps_to_the_bounds_and_changes_no_promise():
     assert clamped.specification() != plain.specification()
     simulated = clamped.simulate(np.zeros((5_000, 2)), np.random.default_rng(1))
     assert simulated.min() == 0.0
+
+
+def test_bounds_taken_from_loads_do_not_show_them():
+    bounds = simulation_bounds(NETWORK)
+    assert repr(bounds) == "PublicBounds(simulation only, of 1 loads, from 'the loads themselves')"
+    assert repr(bounds) in repr(Clamped(PolarLaplace.of(1, 0.1), bounds))

@@ -52,3 +52,11 @@ def test_bad_parameters_are_refused_with_what_to_do(epsilon, alpha, step, says):
     with pytest.raises(GridveilError) as error:
         Calibration.of(epsilon, alpha, step)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e999999999", "1e-999999999", "1E+0999999999", "1e1_000_000_000"]
+)
+def test_endless_numbers_are_refused_at_once(text):
+    with pytest.raises(GridveilError, match="beyond anything sensible"):
+        exact(text, "epsilon")

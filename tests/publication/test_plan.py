@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -83,9 +84,20 @@ class Unwilling(Central):
         return None
 
 
-def test_nor_is_what_a_method_cannot_put_into_words(path):
+class Undecided(Central):
+    """A method that does not say which gap it keeps."""
+
+    name = "undecided"
+
+    @classmethod
+    def kept_gap(cls, gaps, band):
+        return None
+
+
+@pytest.mark.parametrize("method", [Unwilling(), Undecided()])
+def test_nor_is_what_a_method_cannot_put_into_words(path, method):
     with pytest.raises(GridveilError, match="could not be certified"):
-        release("case14_ieee", path, method=Unwilling())
+        release("case14_ieee", path, method=method)
     assert not path.exists()
 
 
@@ -156,3 +168,80 @@ def test_a_plan_can_run_under_another_method(path):
     again = replace(plan, method=Central()).run(path)
     assert again.certificate.fidelity.method == "central"
     assert {account.spent for account in Ledger(path).accounts()} == {1}
+
+
+@pytest.mark.parametrize("source", ["\udcff", "report \ud800"])
+def test_texts_that_no_file_can_hold_are_refused_before_anything_is_charged(path, source):
+    network = load_case("case5_pjm")
+    costs = solve_acopf(network).generator_costs
+    with pytest.raises(GridveilError, match="could not be certified"):
+        release(network, path, costs=costs, costs_source=source, beta=0.05)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("release_id", ["\udcff", "a\nb", 5, b"x", ""])
+def test_ids_are_checked_with_the_plan(path, release_id):
+    with pytest.raises(GridveilError, match="id"):
+        plan_release("case5_pjm", release_id=release_id, ledger=path)
+    assert not path.exists()
+
+
+def test_a_total_that_cannot_be_drawn_is_refused_before_anything_is_charged(path):
+    with pytest.raises(GridveilError, match="more than can be drawn"):
+        release("case5_pjm", path, cost_budget="1e-12", beta=0.05)
+    assert not path.exists()
+
+
+def test_a_changed_plan_is_checked_again(path):
+    plan = plan_release("case5_pjm", beta=0.05, ledger=path)
+    costs = PublicCosts.published(solve_acopf(plan.network).generator_costs, "report")
+    named_like_ours = type("Own", (ProductLaplace,), {"name": "polar-laplace"}).of(1, 0.1)
+    for changes in (
+        {"release_id": "x (total)"},
+        {"beta": math.nan},
+        {"mechanism": named_like_ours},
+        {"mechanism": None},
+        {"costs": costs, "cost_budget": Fraction(1, 10)},
+        {"cost_budget": Fraction(1, 10**12)},
+    ):
+        with pytest.raises(GridveilError):
+            replace(plan, **changes).run(path)
+    with pytest.raises(GridveilError, match="Ed25519PrivateKey expected"):
+        plan.run(path, key="a key")
+    assert not path.exists()
+
+
+class Failing(Central):
+    """A method with a bug."""
+
+    name = "failing"
+
+    def solve(self, problem):
+        raise ZeroDivisionError("a bug")
+
+
+class NotANumber(Central):
+    """A method whose operating point is none."""
+
+    name = "not-a-number"
+
+    def solve(self, problem):
+        found = super().solve(problem)
+        return replace(found, point=replace(found.point, theta=found.point.theta * math.nan))
+
+
+class WithoutStatus(Central):
+    """A method that does not say how it ended."""
+
+    name = "without-status"
+
+    def solve(self, problem):
+        return replace(super().solve(problem), status=None)
+
+
+@pytest.mark.parametrize("method", [Failing(), NotANumber(), WithoutStatus()])
+def test_a_method_that_fails_leaves_the_draw_to_another(path, method):
+    with pytest.raises(GridveilError, match="private loads are kept under release id 'one'"):
+        release("case5_pjm", path, method=method, beta=0.05, release_id="one")
+    made = release("case5_pjm", path, beta=0.05, release_id="one")
+    assert made.certificate.protection.cumulative_epsilon == 1

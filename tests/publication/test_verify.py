@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from gridveil import Ledger, PolarLaplace, load_case, release, solve_acopf, verify
+from gridveil import Ledger, PolarLaplace, PublicBounds, load_case, release, solve_acopf, verify
 from gridveil.errors import GridveilError
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.signing import read_private_key, read_public_key
@@ -265,3 +266,45 @@ def test_a_table_with_other_columns_is_found(out):
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     resealed(out, lambda content: content["files"].update({"loads.csv": digest}))
     assert broken(out) == ["loads.csv"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"epsilon": "1e999999999"},
+        {"alpha": "1e-999999999"},
+        {"mechanism": "product-laplace"},
+        {"calibration": "paper"},
+        {"clamped": "yes"},
+        {"bounds": "somewhere"},
+        None,
+    ],
+)
+def test_parameters_that_contradict_the_figures_are_found_at_once(out, parameters):
+    def change(content):
+        stated = content["protection"]
+        stated["parameters"] = {} if parameters is None else {**stated["parameters"], **parameters}
+
+    resealed(out, change)
+    assert set(broken(out)) & {"parameters", "mechanism and bounds"}
+
+
+def test_the_parameters_of_the_piecewise_mechanism_are_checked(tmp_path):
+    bounds = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]]), "ratings")
+    made = release(
+        "case14_ieee", tmp_path / "ledger.sqlite", mechanism="piecewise", bounds=bounds, beta=0.1
+    )
+    made.save(tmp_path / "out")
+    assert verify(tmp_path / "out").ok
+    resealed(tmp_path / "out", lambda c: c["protection"]["parameters"].update(epsilon="1/2"))
+    assert broken(tmp_path / "out") == ["parameters"]
+
+
+def test_thousands_of_parameters_of_an_unknown_mechanism_are_no_match(out):
+    def change(content):
+        many = {f"{number}": "\x1b[2J" for number in range(5000)}
+        content["protection"].update(mechanism="own", parameters={"mechanism": "own", **many})
+
+    resealed(out, change)
+    assert not verify(out).ok
+    assert len(verify(out).claims) < 80

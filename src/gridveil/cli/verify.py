@@ -12,6 +12,7 @@ from gridveil.cli.options import JsonOption
 from gridveil.cli.output import console, error_console, print_json
 
 BROKEN = 1
+_WIDEST = 34
 _STYLES = {
     ClaimVerdict.HOLDS: "green",
     ClaimVerdict.BROKEN: "bold red",
@@ -51,7 +52,7 @@ def verify(
         for claim in result.claims:
             shown = (Text(_short(text)) for text in (claim.claimed, claim.found))
             verdict = Text(claim.verdict.value, _STYLES[claim.verdict])
-            table.add_row(Text(claim.name), *shown, verdict)
+            table.add_row(Text(_short(claim.name)), *shown, verdict)
         console.print(table)
         style = "green" if result.ok else "bold red"
         console.print(
@@ -65,4 +66,6 @@ def verify(
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 34 else text[:33] + "…"
+    """Return the beginning of a text, without what would control a terminal."""
+    shown = text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return "".join(one if one.isprintable() else "�" for one in shown)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, raised_where
 from gridveil.network.formats.registry import format_for, format_of, is_case_path
 from gridveil.network.network import Network
 
@@ -76,7 +76,19 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
         39
     """
     path = find_case(name_or_path)
-    return format_of(path).read(path, load_buses)
+    chosen = format_of(path)
+    try:
+        found: object = chosen.read(path, load_buses)
+    except GridveilError:
+        raise
+    except Exception as error:  # whatever the code of another package raises
+        what = raised_where(error)
+    else:
+        if isinstance(found, Network):
+            return found
+        what = f"it returned {type(found).__name__}, not a Network"
+    # Outside of the handler, so that no raw load that the error may show is in its context.
+    raise GridveilError(f"{path}: format {chosen.name!r} cannot read this file: {what}")
 
 
 def save_case(network: Network | str | Path, path: str | Path) -> None:
@@ -189,6 +201,8 @@ def find_case(name_or_path: str | Path) -> Path:
     for entry in entries:
         if entry.name == text or entry.path.stem == text:
             return entry.path
+    if Path(text).is_file():  # of a format whose package is broken, or of none
+        return Path(text)
     near = difflib.get_close_matches(text, [entry.name for entry in entries], n=3)
     hint = f" Did you mean {', '.join(near)}?" if near else ""
     raise GridveilError(

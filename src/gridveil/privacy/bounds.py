@@ -16,7 +16,7 @@ from gridveil.privacy.sampling.grid import LARGEST
 COLUMNS = ("bus", "p_min", "p_max", "q_min", "q_max")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublicBounds(ArrayRecord):
     """Bounds of P and Q of each load in p.u., of shape (loads, 2), or (1, 2) for all alike."""
 
@@ -42,6 +42,10 @@ class PublicBounds(ArrayRecord):
                 f"public bounds are crossed for load {crossed[0] + 1} "
                 f"(and {len(crossed) - 1} more): every lower bound must be below its upper bound"
             )
+
+    def __repr__(self) -> str:
+        kind = "simulation only, " if self.simulated else ""  # those show loads: no numbers here
+        return f"PublicBounds({kind}of {len(self.lower)} loads, from {self.source!r})"
 
     def specification(self) -> dict[str, str]:
         """Return the source and a digest of the numbers."""

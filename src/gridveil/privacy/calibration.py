@@ -1,6 +1,7 @@
 """Privacy parameters as exact rational numbers, and the noise scale that follows from them."""
 
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,11 +18,17 @@ WIDEST = 2**40
 
 Number = float | str | Fraction
 
+_ENDLESS = re.compile(r"[eE][+-]?0*[1-9][0-9_]{3}")
+"""An exponent of four digits or more: the fraction of such a text may not fit into memory."""
+
 
 def exact(value: Number, name: str) -> Fraction:
     """Return the number as written: 0.1 is one tenth, not the nearest double."""
     try:
-        number = Fraction(value if isinstance(value, Fraction) else str(value))
+        text = "" if isinstance(value, Fraction) else str(value)
+        if _ENDLESS.search(text):
+            raise GridveilError(f"{name}: {value} is beyond anything sensible")
+        number = value if isinstance(value, Fraction) else Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise GridveilError(f"{name}: {value} is not a finite number") from None
     if number and not SMALLEST <= abs(number) <= 1 / SMALLEST:

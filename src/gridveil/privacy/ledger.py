@@ -153,9 +153,7 @@ class Ledger:
             >>> Ledger(mkdtemp() + "/ledger.sqlite").accounts()
             []
         """
-        if path is not None and not isinstance(path, str | Path):
-            raise GridveilError(f"ledger: a path expected, not {type(path).__name__}")
-        path = default_path() if path is None else Path(path)
+        path = default_path() if path is None else _checked_path(path)
         self.path = path
         if not path.exists():
             _create(path)
@@ -448,9 +446,15 @@ def _summary(accounts: Sequence[Account]) -> str:
 @contextmanager
 def existing_ledger(path: Path | str | None = None) -> Iterator[Ledger]:
     """Open a ledger to look at; where there is none, an empty one that leaves no trace."""
-    file = default_path() if path is None else Path(path)
+    file = default_path() if path is None else _checked_path(path)
     with tempfile.TemporaryDirectory() as folder:
         yield Ledger(file if file.exists() else Path(folder) / "empty.sqlite")
+
+
+def _checked_path(path: object) -> Path:
+    if not isinstance(path, str | Path):
+        raise GridveilError(f"ledger: a path expected, not {type(path).__name__}")
+    return Path(path)
 
 
 def _create(path: Path) -> None:

@@ -150,7 +150,7 @@ def spending(
         epsilon=epsilon,
         distance=_distance_mva(alpha, owner.base_mva),
         specification=json.dumps(
-            {"base_mva": owner.base_mva, **(specification or {})}, sort_keys=True
+            {**(specification or {}), "base_mva": owner.base_mva}, sort_keys=True
         ),
     )
 

@@ -22,6 +22,8 @@ class ReadCertificate:
     """What it states, in the terms of the present version."""
     computed_digest: str
     """The digest that its contents have, by the rule of its own version."""
+    version: int
+    """Its own version."""
 
 
 def read_certificate(data: bytes) -> ReadCertificate:
@@ -33,8 +35,9 @@ def read_certificate(data: bytes) -> ReadCertificate:
         raise GridveilError(f"{CERTIFICATE}: not as it was written: something was added")
     with document_errors(CERTIFICATE):
         certificate = document.upgraded() if isinstance(document, CertificateV1) else document
+    assert isinstance(document, Certificate | CertificateV1)
     assert isinstance(certificate, Certificate)
-    return ReadCertificate(certificate, document_digest(document))
+    return ReadCertificate(certificate, document_digest(document), document.version)
 
 
 def _version(data: bytes) -> int:

@@ -24,15 +24,18 @@ from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
 from gridveil.fidelity.registry import make_method
+from gridveil.fidelity.result import Restored
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
+from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, read_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry, Ledger, existing_ledger, network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
 from gridveil.privacy.phase import (
     NoisyLoads,
@@ -58,6 +61,7 @@ from gridveil.publication.costs import (
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 
 _NOISE_DRAWS = 100_000
+_KNOWN_COSTS = "costs, cost budget: known costs need not be bought; drop one of both"
 
 
 class ReleaseChoices(TypedDict, total=False):
@@ -133,14 +137,17 @@ class ReleasePlan:
 
     @cached_property
     def noise(self) -> NoiseSize | None:
-        """How large the noise will be, from public numbers alone; None if no scale says so."""
+        """How large the noise will be, from public numbers alone; None if nothing says so."""
         if self.mechanism.guarantee().scale is None:
             return None
         inner = self.mechanism.mechanism if isinstance(self.mechanism, Clamped) else self.mechanism
         count = len(self.network.loads)
         zeros = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
-        noise = inner.simulate(zeros, np.random.default_rng(0)) * self.network.base_mva
-        size = np.hypot(*noise.T)
+        try:
+            noise = inner.simulate(zeros, np.random.default_rng(0)) * self.network.base_mva
+            size = np.hypot(*noise.T)
+        except Exception:  # the code of another package; a release does without it
+            return None
         return NoiseSize(
             float(np.median(size)), float(np.quantile(size, 0.9)), float(noise[:, 0].std())
         )
@@ -162,6 +169,9 @@ class ReleasePlan:
             key: Signs the certificate.
             notify: Called with the name of each phase.
         """
+        if key is not None and not isinstance(key, Ed25519PrivateKey):
+            raise GridveilError(f"key: an Ed25519PrivateKey expected, not {type(key).__name__}")
+        self.draft()
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         public = self.costs
         if self.provenance is Provenance.DERIVED and public is None:
@@ -195,6 +205,14 @@ class ReleasePlan:
 
     def draft(self, costs: PublicCosts | None = None) -> None:
         """Refuse what could not be certified: build and validate a draft of the certificate."""
+        _check_id(self.release_id)
+        sound_guarantee(self.mechanism, self.accept_unsound)
+        _known(self.mechanism)
+        check_choices(self.method, self.beta, self.band)
+        if self.cost_budget is not None:
+            if self.costs is not None:
+                raise GridveilError(_KNOWN_COSTS)
+            ProductLaplace.of(self.cost_budget, _bought_distance(self.mechanism))
         if costs is None:
             nothing = np.zeros(len(self.network.generators))
             source = DERIVED_SOURCE
@@ -290,6 +308,22 @@ class ReleasePlan:
         notify("public costs")
         return bought_costs(blank_network, noisy, total), ledger.entry(total_id(self.release_id))
 
+    def _solved(self, problem: FidelityProblem) -> Restored:
+        """Let the method solve the problem, of which nothing is raw."""
+        try:
+            found = solve(self.method, problem)
+            if not isinstance(found.status, Status):
+                raise TypeError("its status is not a gridveil.Status")
+            return found
+        except GridveilError:
+            raise
+        except Exception as error:  # whatever the code of another package raises
+            raise GridveilError(
+                f"method {self.method.name!r} failed: {type(error).__name__}: {error}. The private "
+                f"loads are kept under release id {self.release_id!r}: try again with another "
+                "method, at no further cost"
+            ) from error
+
     def _certified(
         self,
         problem: FidelityProblem,
@@ -298,7 +332,7 @@ class ReleasePlan:
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
-        restored = solve(self.method, problem)
+        restored = self._solved(problem)
         history = None if restored.agents is None else restored.agents.history
         made = certify(problem.network, basis, restored, history, key, notify)
         return replace(made, noisy=noisy)
@@ -362,12 +396,10 @@ def plan_release(
         raise no_loads(network)
     budget = None if cost_budget is None else _checked_budget(cost_budget)
     if costs is not None and budget is not None:
-        raise GridveilError("costs, cost budget: known costs need not be bought; drop one of both")
+        raise GridveilError(_KNOWN_COSTS)
     public = given_costs(costs, costs_source, network)
     chosen = _mechanism(network, mechanism, epsilon, alpha, calibration, bounds, budget)
     sound_guarantee(chosen, accept_unsound)
-    if budget is not None:
-        _bought_distance(chosen)
     solver = make_method(method, agents).for_release()
     share = float(exact(beta, "beta"))
     kind = check_choices(solver, share, band)
@@ -506,9 +538,13 @@ def _bought_distance(mechanism: Mechanism) -> float:
     return alpha
 
 
-def _check_id(release_id: str) -> None:
+def _check_id(release_id: object) -> None:
+    if not isinstance(release_id, str):
+        raise GridveilError(f"release id: a text expected, not {type(release_id).__name__}")
     if not release_id.strip():
         raise GridveilError("a release needs an id")
+    if not release_id.isprintable():
+        raise GridveilError("a release id must be printable text")
     if release_id.endswith(total_id("")):
         raise GridveilError(f"release id: {release_id!r} is kept for totals; choose another")
 

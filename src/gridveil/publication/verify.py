@@ -9,6 +9,7 @@ import hashlib
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,8 @@ def _claims(folder: Path, key: Ed25519PublicKey | None, costs: Path | None) -> I
     digests = [files, *(_digests(folder, certificate) if files.ok else ())]
     yield from digests[1:]
     yield from _protection(certificate)
+    if read.version > 1:
+        yield _named_parameters(certificate)
     if not all(claim.ok for claim in digests):
         yield claim("network", "as certified", "not examined: a file was changed", ok=False)
         return
@@ -212,6 +215,14 @@ def _protection(certificate: Certificate) -> Iterator[Claim]:
     yield claim("loads", str(stated.loads), str(loads), stated.loads == loads)
 
 
+def _named_parameters(certificate: Certificate) -> Claim:
+    """Check that the exact parameters are there, and are those of the mechanism and its bounds."""
+    stated = certificate.protection
+    named = stated.parameters.get("mechanism", "none"), stated.parameters.get("bounds", "")
+    ok = named == (stated.mechanism, stated.bounds)
+    return claim("mechanism and bounds", stated.mechanism, named[0] if ok else str(named), ok)
+
+
 def _mechanism(certificate: Certificate) -> Iterator[Claim]:
     """Let the mechanism check what is stated of it, or say claim by claim that none can."""
     stated = certificate.protection
@@ -224,7 +235,10 @@ def _mechanism(certificate: Certificate) -> Iterator[Claim]:
             ("promise", stated.promise),
             ("metric", stated.metric),
             ("noise scale (p.u.)", str(stated.noise_scale_pu)),
-            *((f"parameter {name}", value) for name, value in stated.parameters.items()),
+            *(
+                (f"parameter {name}", value)
+                for name, value in islice(stated.parameters.items(), 20)
+            ),
         ):
             yield unchecked(name, value, why)
         return

@@ -46,6 +46,21 @@ class TablesFormat(CaseFormat):
 class Incomplete(CaseFormat):
     name = "incomplete"
     suffixes = (".incomplete",)
+
+
+class Other(TablesFormat):
+    pass
+
+
+class Failing(TablesFormat):
+    name = "failing"
+    suffixes = (".failing",)
+
+    def recognises(self, path):
+        raise OSError("no")
+
+    def read(self, path, load_buses=None):
+        raise ValueError("could not convert 21.7")
 '''
 
 
@@ -173,3 +188,53 @@ def test_a_name_that_ends_as_a_file_does_is_a_path(monkeypatch, tmp_path):
     for name in ("none.m", "none.json"):
         with pytest.raises(Exception, match=f"{name}: no such file"):
             load_case(name)
+
+
+def test_broken_packages_stop_nothing_that_does_without_them(installed, tmp_path):
+    site = tmp_path / "site"
+    run = installed(
+        "gone = other_formats:Missing",
+        "leaving = leaving:Format",
+        "failing = other_formats:Failing",
+    )
+    (site / "leaving.py").write_text("raise SystemExit('not today')\n")
+    (tmp_path / "tiny.m").write_text(TINY.text())
+    script = """
+from gridveil import load_case, save_case
+network = load_case("tiny.m")
+save_case(network, "copy.txt")
+assert load_case("copy.txt") == network
+try:
+    load_case("no.such.name")
+except Exception as error:
+    assert "no case named" in str(error), error
+"""
+    done = run("-c", script)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_a_reader_raises_may_show_loads_and_is_not_passed_on(installed, tmp_path):
+    run = installed("failing = other_formats:Failing")
+    (tmp_path / "case.failing").write_text("?")
+    script = """
+from gridveil import GridveilError, load_case
+try:
+    load_case("case.failing")
+except GridveilError as error:
+    assert error.__cause__ is None and error.__context__ is None
+    print(error)
+"""
+    done = run("-c", script)
+    assert done.returncode == 0, done.stderr
+    assert "format 'failing' cannot read this file: ValueError in line" in done.stdout
+    assert "21.7" not in done.stdout
+
+
+def test_a_name_that_two_packages_have_is_refused(installed, tmp_path):
+    run = installed("tables = other_formats:TablesFormat")
+    info = tmp_path / "site" / "rival-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[gridveil.formats]\ntables = other_formats:Other\n")
+    done = run("-c", "from gridveil import FORMATS; FORMATS.get('tables')")
+    assert "'tables' is in several packages: other-formats, rival" in done.stderr

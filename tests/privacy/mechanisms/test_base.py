@@ -98,7 +98,7 @@ BROKEN = {
     OtherName: r"guarantee\(\) must bear its name",
     NoText: r"guarantee\(\) .*metric.* must be texts",
     NoGuarantee: r"guarantee\(\) must return a gridveil.Guarantee",
-    Raises: r"'foreign': it cannot say what it is: ZeroDivisionError: division by zero",
+    Raises: r"mechanism Raises: it cannot say what it is: ZeroDivisionError: division by zero",
     Nameless: r"specification\(\) must hold its name",
     NumbersInSpecification: r"specification\(\) must return texts by name",
     NoStep: "step must be a fraction above 0",

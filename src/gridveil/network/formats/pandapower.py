@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridveil.arrays import FloatArray
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, raised_where
 from gridveil.files import write_atomically
 from gridveil.network.case_file import COLUMNS
 from gridveil.network.formats.base import CaseFormat, first_bytes
@@ -101,10 +101,13 @@ def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = Non
     _refuse(net)
     if net.poly_cost.empty and net.pwl_cost.empty:
         raise GridveilError("the pandapower net has no costs (poly_cost or pwl_cost)")
+    ppc, failure = None, ""
     try:
         ppc = to_ppc(net, init="flat", mode="opf")
-    except Exception as error:  # pandapower raises many kinds
-        raise GridveilError(f"pandapower could not convert the net: {error}") from error
+    except Exception as error:  # pandapower raises many kinds; their texts may show loads
+        failure = raised_where(error)
+    if ppc is None:  # outside of the handler, so that the error has no context
+        raise GridveilError(f"pandapower could not convert the net: {failure}")
     lost = [column for column in _LOST if column in ppc and np.any(ppc[column])]
     if lost:
         raise GridveilError(

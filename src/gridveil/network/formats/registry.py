@@ -4,8 +4,10 @@ Another package adds one through an entry point of the group "gridveil.formats".
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from gridveil.errors import GridveilError
 from gridveil.network.formats.base import CaseFormat
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 from gridveil.registry import Registry
@@ -33,12 +35,12 @@ def format_of(path: Path) -> CaseFormat:
         CaseError: No format has this suffix or recognises the content.
     """
     for candidate in _with_suffix(path):
-        if candidate.recognises(path):
+        if _recognises(candidate, path):
             return candidate
     for candidate in (*_with_suffix(path), *_all()):
-        if path.suffix.lower() in candidate.suffixes or candidate.recognises(path):
+        if path.suffix.lower() in candidate.suffixes or _recognises(candidate, path):
             return candidate
-    known = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in _all())
+    known = ", ".join(map(_described, FORMATS.names))
     raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, f"not a case file; formats: {known}")])
 
 
@@ -54,11 +56,36 @@ def is_case_path(text: str) -> bool:
 
 
 def _all() -> Iterator[CaseFormat]:
-    return map(_create, FORMATS.names)
+    """Return every format that works: a broken package must not stop what does without it."""
+    for name in FORMATS.names:
+        with suppress(GridveilError):
+            yield _create(name)
+
+
+def _described(name: str) -> str:
+    try:
+        return f"{name} ({' '.join(_create(name).suffixes)})"
+    except GridveilError as error:
+        return f"{name} (broken: {error})"
+
+
+def _recognises(candidate: CaseFormat, path: Path) -> bool:
+    try:
+        return bool(candidate.recognises(path))
+    except Exception:  # it must not raise; then it is none of its files
+        return False
 
 
 def _create(name: str) -> CaseFormat:
-    return FORMATS.get(name)()
+    kind = FORMATS.get(name)
+    try:
+        made = kind()
+        suffixes: object = made.suffixes
+    except Exception as error:  # whatever the code of another package raises
+        raise GridveilError(f"format {name!r} does not keep to the interface: {error}") from error
+    if not isinstance(suffixes, list | tuple) or not all(isinstance(one, str) for one in suffixes):
+        raise GridveilError(f"format {name!r} does not keep to the interface: suffixes")
+    return made
 
 
 def _with_suffix(path: Path) -> Iterator[CaseFormat]:

@@ -6,6 +6,7 @@ of them. `registry.py` lists the mechanisms by name.
 """
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -16,13 +17,15 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, raised_where
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.guarantee import UNIT, WITHIN_BOUNDS, WITHIN_DISTANCE, Guarantee, promise
 from gridveil.privacy.sampling.grid import LARGEST
 
 _LONGEST_NAME = 64
+_ROUNDING = 1e-12
+"""Relative difference of the grid step and the double nearest to it."""
 
 Pair = tuple[tuple[float, float], tuple[float, float]]
 """Two values (P, Q) of a load, in p.u."""
@@ -160,63 +163,85 @@ def check_mechanism(mechanism: object) -> None:
             "mechanism: a name or an object of a subclass of gridveil.Mechanism expected, not "
             f"{type(mechanism).__name__}"
         )
-    name: object = mechanism.name
+    name, promised, step, specification = answers = _answers(mechanism)
     if not (isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_NAME):
         raise GridveilError(f"mechanism {type(mechanism).__name__}: its name must be a short text")
-    promised, step, specification = _answers(mechanism)
     if not isinstance(step, Fraction) or step <= 0:
         raise _broken(mechanism, "step", "must be a fraction above 0")
     if not isinstance(promised, Guarantee):
         raise _broken(mechanism, "guarantee()", "must return a gridveil.Guarantee")
     _check_guarantee(mechanism, promised)
+    if not math.isclose(promised.step, step, rel_tol=_ROUNDING):
+        raise _broken(mechanism, "guarantee()", "must state the grid step that it draws on")
     if not isinstance(specification, dict) or not all(
         isinstance(text, str) for item in specification.items() for text in item
     ):
         raise _broken(mechanism, "specification()", "must return texts by name")
     if specification.get("mechanism") != name:
         raise _broken(mechanism, "specification()", "must hold its name under 'mechanism'")
+    if _answers(mechanism) != answers:  # the ledger, the certificate and the id would not agree
+        raise _broken(mechanism, "guarantee() and specification()", "must not change between calls")
 
 
 def checked_release(mechanism: Mechanism, loads: IntArray) -> IntArray:
     """Return private values of loads, or refuse what is not one whole number for each."""
-    drawn = mechanism.release(loads)
-    if not isinstance(drawn, np.ndarray) or drawn.shape != loads.shape:
+    drawn = _drawn(mechanism, loads)
+    if type(drawn) is not np.ndarray or drawn.shape != loads.shape:
         raise _broken(mechanism, "release()", "must return an array of the shape of the loads")
-    if not np.issubdtype(drawn.dtype, np.integer) or (np.abs(drawn.astype(float)) > LARGEST).any():
+    if drawn.dtype.kind not in "iu" or (np.abs(drawn.astype(float)) > LARGEST).any():
         raise _broken(mechanism, "release()", f"must return whole numbers of at most {LARGEST}")
     return drawn.astype(np.int64, copy=False)
 
 
-def _answers(mechanism: Mechanism) -> tuple[object, object, object]:
+def _drawn(mechanism: Mechanism, loads: IntArray) -> object:
+    """Let a mechanism draw. Of what it raises no word is passed on: it may show raw loads."""
+    try:
+        return mechanism.release(loads)
+    except GridveilError:
+        raise
+    except Exception as error:  # whatever the code of another package raises
+        what = raised_where(error)
+    # Outside of the handler, so that the error has no context.
+    raise _broken(
+        mechanism, "release()", f"failed: {what}; what it says is not shown, since it saw raw loads"
+    )
+
+
+def _answers(mechanism: Mechanism) -> tuple[object, object, object, object]:
     """Return what a mechanism says of itself; whatever it raises names the mechanism."""
     try:
-        return mechanism.guarantee(), mechanism.step, mechanism.specification()
+        return mechanism.name, mechanism.guarantee(), mechanism.step, mechanism.specification()
     except GridveilError:
         raise
     except Exception as error:  # whatever the code of another package raises
         raise GridveilError(
-            f"mechanism {mechanism.name!r}: it cannot say what it is: "
+            f"mechanism {type(mechanism).__name__}: it cannot say what it is: "
             f"{type(error).__name__}: {error}"
         ) from error
 
 
 def _check_guarantee(mechanism: Mechanism, promised: Guarantee) -> None:
-    numbers = (promised.epsilon, promised.delta, promised.distance, promised.step, promised.scale)
-    finite = all(value is None or _is_finite(value) for value in numbers)
-    positive = (promised.epsilon, promised.distance, promised.step, promised.scale)
-    if not finite or not all(value is None or value > 0 for value in positive):
+    needed = (promised.epsilon, promised.delta, promised.step)
+    optional = [value for value in (promised.distance, promised.scale) if value is not None]
+    finite = all(_is_finite(value) for value in (*needed, *optional))
+    if not finite or not all(value > 0 for value in (promised.epsilon, promised.step, *optional)):
         raise _broken(mechanism, "guarantee()", "its numbers must be finite and above 0")
     if not 0 <= promised.delta < 1:
         raise _broken(mechanism, "guarantee()", "δ must be 0 or more, and below 1")
     texts = [f.name for f in fields(Guarantee) if f.type in (str, "str")]
     if not all(isinstance(getattr(promised, name), str) for name in texts):
         raise _broken(mechanism, "guarantee()", f"{', '.join(texts)} must be texts")
+    uncovered: object = promised.not_covered
+    if not isinstance(uncovered, list | tuple) or not all(
+        isinstance(text, str) for text in uncovered
+    ):
+        raise _broken(mechanism, "guarantee()", "not_covered must hold texts")
     if promised.mechanism != mechanism.name:
         raise _broken(mechanism, "guarantee()", "must bear its name")
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def _broken(mechanism: Mechanism, method: str, rule: str) -> GridveilError:

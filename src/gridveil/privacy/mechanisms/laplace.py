@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from gridveil.claims import Claim, claim, number_claim
-from gridveil.privacy.calibration import Calibration, Number
+from gridveil.errors import GridveilError
+from gridveil.privacy.calibration import Calibration, Number, exact
 from gridveil.privacy.guarantee import L1, WITHIN_DISTANCE, Guarantee
 from gridveil.privacy.mechanisms.base import (
     Mechanism,
@@ -17,6 +18,8 @@ from gridveil.privacy.mechanisms.base import (
 
 _EXACT = 1e-9
 """Relative difference of figures that follow from each other."""
+_CLAMPED = {"clamped", "bounds", "bounds_digest"}
+"""The parameters that clamping adds."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,13 @@ def _parameters_claim(stated: StatedProtection, alpha: float) -> Claim:
     """Check that the exact parameters are those of the figures."""
     figures = {"epsilon": stated.epsilon_loads, "alpha": alpha, "step": stated.grid_step_pu}
     try:
-        exact = {name: float(Fraction(stated.parameters[name])) for name in figures}
-    except (KeyError, ValueError, ZeroDivisionError, OverflowError):
+        found = {name: float(exact(stated.parameters[name], name)) for name in figures}
+    except (KeyError, GridveilError):
         return claim("parameters", "as in the figures", "not readable", False)
-    same = all(abs(exact[name] - figures[name]) <= _EXACT * figures[name] for name in figures)
-    shown = ", ".join(f"{name} {value:g}" for name, value in exact.items())
+    extra = set(stated.parameters) - {"mechanism", *figures}
+    known = extra in (set(), _CLAMPED) and stated.parameters.get("clamped", "yes") == "yes"
+    same = known and all(
+        abs(found[name] - figures[name]) <= _EXACT * figures[name] for name in figures
+    )
+    shown = ", ".join(f"{name} {value:g}" for name, value in found.items())
     return claim("parameters", "as in the figures", shown, same)

@@ -14,6 +14,7 @@ On the grid the N + 1 points between the bounds are extended by w points on eith
 window's width; the window's place makes the output's mean the input, to within half a step.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -26,7 +27,7 @@ from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.claims import Claim, claim
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.calibration import Calibration, Number
+from gridveil.privacy.calibration import Calibration, Number, exact
 from gridveil.privacy.guarantee import ANY, WITHIN_BOUNDS, Guarantee
 from gridveil.privacy.mechanisms.base import (
     Mechanism,
@@ -38,6 +39,9 @@ from gridveil.privacy.mechanisms.base import (
 )
 from gridveil.privacy.sampling.blocks import in_blocks
 from gridveil.privacy.sampling.exact import bernoulli, uniform_below
+
+_EXACT = 1e-9
+"""Relative difference of figures that follow from each other."""
 
 CalibrationKind = Literal["sound", "paper"]
 
@@ -189,6 +193,7 @@ class Piecewise(Mechanism):
             kind = stated.parameters.get("calibration", "")
             ok = kind in cls.calibrations and bool(stated.caution) == (kind == "paper")
             yield claim("calibration", kind, "as the caution has it" if ok else "otherwise", ok)
+            yield _parameters_claim(stated, kind)
 
     def _window(self, loads: IntArray, lower: IntArray, upper: IntArray) -> "_Window":
         """Place the window of each input; any place would be private, this one is unbiased."""
@@ -209,6 +214,24 @@ class Piecewise(Mechanism):
         window = self._window(loads.ravel(), lower.ravel(), upper.ravel())
         flat = output.ravel()
         return np.asarray((flat >= window.start) & (flat < window.start + window.width))
+
+
+def _parameters_claim(stated: StatedProtection, kind: str) -> Claim:
+    """Check that the exact parameters give the figures."""
+    try:
+        epsilon, alpha, step = (
+            exact(stated.parameters[name], name) for name in ("epsilon", "alpha", "step")
+        )
+        found = {
+            "epsilon": (float(epsilon if kind == "sound" else 2 * epsilon / alpha)),
+            "step": float(step),
+        }
+    except (KeyError, GridveilError, ZeroDivisionError):
+        return claim("parameters", "as in the figures", "not readable", False)
+    figures = {"epsilon": stated.epsilon_loads, "step": stated.grid_step_pu}
+    same = all(math.isclose(found[name], figures[name], rel_tol=_EXACT) for name in figures)
+    shown = ", ".join(f"{name} {value:g}" for name, value in found.items())
+    return claim("parameters", "as in the figures", shown, same)
 
 
 def far_pairs(bounds: PublicBounds) -> tuple[Pair, ...]:
