@@ -1,6 +1,6 @@
 """`gridveil audit`: play against a mechanism's sampler and see what it gives away."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress
@@ -8,9 +8,10 @@ from rich.progress import Progress
 from gridveil import defaults
 from gridveil.cli.options import CalibrationOption, JsonOption, registry_option
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.privacy.audit import AuditResult, AuditVerdict
-from gridveil.privacy.audit import audit as run_audit
 from gridveil.privacy.mechanisms.registry import MECHANISMS
+
+if TYPE_CHECKING:
+    from gridveil.privacy.audit import AuditResult
 
 BROKEN = 1
 
@@ -36,6 +37,9 @@ def audit(
 
     Example: gridveil audit --mechanism polar-laplace --epsilon 1 --alpha 0.1 --trials 60000
     """
+    from gridveil.privacy.audit import AuditVerdict
+    from gridveil.privacy.audit import audit as run_audit
+
     with Progress(console=error_console, transient=True) as progress:
         bar = progress.add_task("playing")
         result = run_audit(
@@ -50,13 +54,12 @@ def audit(
         has_several = bool(MECHANISMS.get(mechanism).calibrations)
         print_json({**result.figures(), "calibration": calibration if has_several else None})
     else:
-        _print(result)
+        _print(result, "bold red" if result.verdict is AuditVerdict.BROKEN else "green")
     if result.verdict is AuditVerdict.BROKEN:
         raise typer.Exit(BROKEN)
 
 
-def _print(result: AuditResult) -> None:
-    style = "bold red" if result.verdict is AuditVerdict.BROKEN else "green"
+def _print(result: "AuditResult", style: str) -> None:
     console.print(f"[bold]{result.mechanism}[/], {result.trials:,} releases per pair of loads")
     for pair in result.pairs:
         console.print(

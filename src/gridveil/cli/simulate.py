@@ -1,7 +1,7 @@
 """`gridveil simulate`: a seeded, non-private study of one draw through both phases."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +17,10 @@ from gridveil.cli.options import (
 )
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.solve import NOT_SOLVED
-from gridveil.experiments.simulate import Simulation
-from gridveil.experiments.simulate import simulate as run_simulation
 from gridveil.network.library import load_case
+
+if TYPE_CHECKING:
+    from gridveil.experiments.simulate import Simulation
 
 _PLACES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
 
@@ -60,6 +61,8 @@ def simulate(
 
     Example: gridveil simulate case39_epri --alpha 0.1 --beta 0.01 --method bilevel
     """
+    from gridveil.experiments.simulate import simulate as run_simulation
+
     with error_console.status("starting …") as status:
         options = agents.options(
             context,
@@ -87,7 +90,7 @@ def simulate(
         raise typer.Exit(NOT_SOLVED)
 
 
-def _print(figures: dict[str, Any], result: Simulation) -> None:
+def _print(figures: dict[str, Any], result: "Simulation") -> None:
     restored = result.restored
     console.print("simulation, not private: float noise from a seed", style="yellow")
     console.print(restored.status.value, style="green" if restored.status.solved else "bold red")
