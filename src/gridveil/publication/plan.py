@@ -23,7 +23,7 @@ from gridveil.defaults import ALPHA, BAND, BETA, CALIBRATION, EPSILON, MECHANISM
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
-from gridveil.fidelity.registry import make_method
+from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
@@ -32,7 +32,7 @@ from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, read_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Entry, Ledger, existing_ledger, network_id
+from gridveil.privacy.ledger import Entry, Ledger, Spending, existing_ledger, network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
@@ -171,15 +171,12 @@ class ReleasePlan:
         """
         if key is not None and not isinstance(key, Ed25519PrivateKey):
             raise GridveilError(f"key: an Ed25519PrivateKey expected, not {type(key).__name__}")
-        self.draft()
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         public = self.costs
-        if self.provenance is Provenance.DERIVED and public is None:
+        if public is None and self.cost_budget is None:
             notify("public costs")
             public = derived_costs(self.network)
-        if public is not None:
-            check_costs(self.network, public.values, self.beta, self.band)
-            self.draft(public)
+        self.draft(public)
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
         if self.cost_budget is not None and not book.knows(self.release_id):
             book.check(self._spending())
@@ -204,7 +201,11 @@ class ReleasePlan:
         return self._certified(problem, noisy, self._basis(public, entry), key, notify)
 
     def draft(self, costs: PublicCosts | None = None) -> None:
-        """Refuse what could not be certified: build and validate a draft of the certificate."""
+        """Refuse what does not fit together or could not be certified.
+
+        Every check of a plan is here. They are made with the plan, and once more when it runs: by
+        then the costs are known, and the plan may have been changed.
+        """
         _check_id(self.release_id)
         sound_guarantee(self.mechanism, self.accept_unsound)
         _known(self.mechanism)
@@ -213,12 +214,14 @@ class ReleasePlan:
             if self.costs is not None:
                 raise GridveilError(_KNOWN_COSTS)
             ProductLaplace.of(self.cost_budget, _bought_distance(self.mechanism))
-        if costs is None:
+        if costs is not None:
+            check_costs(self.network, costs.values, self.beta, self.band)
+        else:
             nothing = np.zeros(len(self.network.generators))
             source = DERIVED_SOURCE
             if self.cost_budget is not None:
                 source = bought_source(self.cost_budget)
-            costs = self.costs or PublicCosts(nothing, self.provenance, source)
+            costs = PublicCosts(nothing, self.provenance, source)
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
         draft(self.network, self._basis(costs, entry))
 
@@ -281,7 +284,7 @@ class ReleasePlan:
         }[self.provenance]
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
 
-    def _spending(self) -> Any:
+    def _spending(self) -> Spending:
         promise = self.promise
         return spending(owner_of(self.network), promise.epsilon, promise.distance)
 
@@ -399,20 +402,24 @@ def plan_release(
         raise GridveilError(_KNOWN_COSTS)
     public = given_costs(costs, costs_source, network)
     chosen = _mechanism(network, mechanism, epsilon, alpha, calibration, bounds, budget)
-    sound_guarantee(chosen, accept_unsound)
     solver = make_method(method, agents).for_release()
     share = float(exact(beta, "beta"))
-    kind = check_choices(solver, share, band)
-    if public is not None:
-        check_costs(network, public.values, share, kind)
     if release_id is None:
         release_id = default_id(network, chosen, public, cost_budget)
-    _check_id(release_id)
     nothing = Charge(Fraction(0), Fraction(0), is_drawn=False)
     plan = ReleasePlan(
-        network, chosen, solver, kind, share, release_id, public, budget, accept_unsound, nothing
+        network,
+        chosen,
+        solver,
+        band_kind(band),
+        share,
+        release_id,
+        public,
+        budget,
+        accept_unsound,
+        nothing,
     )
-    plan.draft()
+    plan.draft(public)
     return replace(plan, charge=_charge(plan, ledger))
 
 
