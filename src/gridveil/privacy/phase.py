@@ -14,7 +14,12 @@ from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Ledger, Spending, network_id
-from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism, checked_release
+from gridveil.privacy.mechanisms.base import (
+    Mechanism,
+    check_mechanism,
+    checked_release,
+    checked_simulation,
+)
 from gridveil.privacy.sampling.grid import from_grid, to_grid
 
 
@@ -177,7 +182,8 @@ def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLo
     check_mechanism(mechanism)
     if seed < 0:
         raise GridveilError(f"seed: {seed} must be 0 or more")
-    p, q = mechanism.simulate(_true_loads(network), np.random.default_rng(seed)).T
+    random = np.random.default_rng(seed)
+    p, q = checked_simulation(mechanism, _true_loads(network), random).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.SIMULATION, None)
 
 

@@ -8,7 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gridveil import GridveilError, Ledger, ProductLaplace, plan_release, release
+from gridveil import (
+    GridveilError,
+    Ledger,
+    ProductLaplace,
+    plan_release,
+    release,
+    simulate_loads,
+)
 from tests.cases import TINY
 
 NETWORK = TINY.network()
@@ -100,3 +107,20 @@ def test_a_plan_does_without_a_simulation_that_fails(tmp_path):
     assert plan.noise is None
     assert "nothing is drawn" in repr(plan)
     assert math.isclose(float(plan.charge.epsilon), 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (fails_with_loads, "failed: ValueError in line"),
+        (lambda loads: loads[:, 0], "shape of the loads"),
+        (lambda loads: loads * math.nan, "finite numbers"),
+        (lambda loads: loads.tolist(), "shape of the loads"),
+    ],
+)
+def test_a_simulation_is_held_to_the_same(function, says):
+    own = mechanism(simulate=lambda self, loads, random: function(loads))
+    with pytest.raises(GridveilError, match=says) as raised:
+        simulate_loads(NETWORK, own, seed=1)
+    assert [type(error) for error in chained(raised.value)] == [GridveilError]
+    assert "cannot work" not in str(raised.value)

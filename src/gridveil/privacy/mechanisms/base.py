@@ -8,12 +8,13 @@ of them. `registry.py` lists the mechanisms by name.
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim
@@ -185,25 +186,39 @@ def check_mechanism(mechanism: object) -> None:
 
 def checked_release(mechanism: Mechanism, loads: IntArray) -> IntArray:
     """Return private values of loads, or refuse what is not one whole number for each."""
-    drawn = _drawn(mechanism, loads)
-    if type(drawn) is not np.ndarray or drawn.shape != loads.shape:
-        raise _broken(mechanism, "release()", "must return an array of the shape of the loads")
+    drawn = _drawn(mechanism, "release()", lambda: mechanism.release(loads), loads.shape)
     if drawn.dtype.kind not in "iu" or (np.abs(drawn.astype(float)) > LARGEST).any():
         raise _broken(mechanism, "release()", f"must return whole numbers of at most {LARGEST}")
     return drawn.astype(np.int64, copy=False)
 
 
-def _drawn(mechanism: Mechanism, loads: IntArray) -> object:
+def checked_simulation(
+    mechanism: Mechanism, loads: FloatArray, random: np.random.Generator
+) -> FloatArray:
+    """Return simulated values of loads, or refuse what is not one finite number for each."""
+    drawn = _drawn(mechanism, "simulate()", lambda: mechanism.simulate(loads, random), loads.shape)
+    if drawn.dtype.kind != "f" or not np.isfinite(drawn).all():
+        raise _broken(mechanism, "simulate()", "must return finite numbers")
+    return drawn
+
+
+def _drawn(
+    mechanism: Mechanism, method: str, draw: Callable[[], object], shape: tuple[int, ...]
+) -> NDArray[Any]:
     """Let a mechanism draw. Of what it raises no word is passed on: it may show raw loads."""
     try:
-        return mechanism.release(loads)
+        drawn = draw()
     except GridveilError:
         raise
     except Exception as error:  # whatever the code of another package raises
         what = raised_where(error)
+    else:
+        if type(drawn) is not np.ndarray or drawn.shape != shape:
+            raise _broken(mechanism, method, "must return an array of the shape of the loads")
+        return drawn
     # Outside of the handler, so that the error has no context.
     raise _broken(
-        mechanism, "release()", f"failed: {what}; what it says is not shown, since it saw raw loads"
+        mechanism, method, f"failed: {what}; what it says is not shown, since it saw raw loads"
     )
 
 
