@@ -11,6 +11,7 @@ import gridveil
 from gridveil import AgentOptions, Study, defaults
 from gridveil.cli.main import app
 from gridveil.federation.protocol.settings import Run
+from gridveil.publication.plan import ReleaseChoices
 
 SHOWN = {"as_json", "quiet", "plain", "dry_run", "config", "help", "private_report", "output"}
 """Options about what is printed, read from where, or written where."""
@@ -62,6 +63,11 @@ def test_every_command_is_a_function_with_the_same_parameters(name):
         known = wanted in parameters or ("agents" in parameters and wanted in agents)
         known = known or (option.name in CLUSTER and "cluster" in parameters)
         assert known or not wanted, f"{name}: {option.name}"
+
+
+def test_release_takes_what_a_plan_takes():
+    parameters = set(inspect.signature(gridveil.plan_release).parameters)
+    assert set(ReleaseChoices.__annotations__) == parameters - {"network", "ledger"}
 
 
 @pytest.mark.parametrize("name", ["release", "simulate", "audit"])

@@ -16,10 +16,10 @@ from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
-from gridveil.privacy.bounds import PublicBounds, read_bounds, simulation_bounds
+from gridveil.privacy.bounds import PublicBounds, as_bounds, simulation_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.mechanisms.base import Mechanism
-from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.clamp import clamped
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
 from gridveil.publication.costs import CostsLike, as_public_costs
@@ -167,12 +167,11 @@ def _mechanism(
 ) -> Mechanism:
     if not isinstance(mechanism, str):
         return mechanism
-    limits = read_bounds(Path(bounds), network) if isinstance(bounds, str | Path) else bounds
-    needs_bounds = MECHANISMS.get(mechanism).needs_bounds
-    if limits is None and needs_bounds:
+    limits = as_bounds(bounds, network)
+    if limits is None and MECHANISMS.get(mechanism).needs_bounds:
         limits = simulation_bounds(network)
     made = make_mechanism(mechanism, epsilon, alpha, calibration=calibration, bounds=limits)
-    return made if limits is None or needs_bounds else Clamped(made, limits)
+    return clamped(made, limits)
 
 
 def _solved(network: Network) -> OPFResult:

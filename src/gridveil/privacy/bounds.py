@@ -108,6 +108,11 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
     return PublicBounds(table[:, [0, 2]], table[:, [1, 3]], str(path))
 
 
+def as_bounds(bounds: PublicBounds | str | Path | None, network: Network) -> PublicBounds | None:
+    """Return public bounds that are given as such or by their file, if any are."""
+    return read_bounds(Path(bounds), network) if isinstance(bounds, str | Path) else bounds
+
+
 def simulation_bounds(network: Network) -> PublicBounds:
     """Return bounds taken from the loads themselves, alike for all: for simulation only."""
     loads = network.loads.values

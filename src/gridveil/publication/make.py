@@ -136,7 +136,6 @@ def draft(network: Network, basis: Basis) -> Certificate:
     Raises:
         GridveilError: It could not be certified; so nothing should be charged.
     """
-    nothing = Violations(*[0.0] * 8)
     fidelity = {
         "status": "optimal",
         "cost_dispatch": 0.0,
@@ -145,7 +144,7 @@ def draft(network: Network, basis: Basis) -> Certificate:
         "cost_optimal": 0.0,
         "cost_gap_optimal": 0.0,
         "max_violation": 0.0,
-        "violations": _stated(nothing),
+        "violations": dict.fromkeys(StatedViolations.model_fields, 0.0),
     }
     try:
         made = _certificate(network, basis, fidelity, _software(on_gpu=False)).sealed()

@@ -29,12 +29,12 @@ from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.status import Status
-from gridveil.privacy.bounds import PublicBounds, read_bounds
+from gridveil.privacy.bounds import PublicBounds, as_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry, Ledger, Spending, existing_ledger, network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
-from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.clamp import Clamped, clamped
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
 from gridveil.privacy.phase import (
@@ -474,7 +474,7 @@ def _mechanism(
     cost_budget: Fraction | None,
 ) -> Mechanism:
     """Return the mechanism of the loads; what buys costs is taken off ε."""
-    limits = read_bounds(Path(bounds), network) if isinstance(bounds, str | Path) else bounds
+    limits = as_bounds(bounds, network)
     if not isinstance(mechanism, str):
         check_mechanism(mechanism)
         _check_own_parameters(epsilon, alpha, calibration, limits, cost_budget)
@@ -494,9 +494,7 @@ def _mechanism(
         calibration=calibration,
         bounds=limits,
     )
-    if limits is None or MECHANISMS.get(mechanism).needs_bounds:
-        return made
-    return Clamped(made, limits)
+    return clamped(made, limits)
 
 
 def _check_own_parameters(

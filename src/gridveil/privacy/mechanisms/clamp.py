@@ -13,6 +13,11 @@ from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.mechanisms.base import Mechanism, MechanismSettings, Pair
 
 
+def clamped(mechanism: Mechanism, bounds: PublicBounds | None) -> Mechanism:
+    """Return a mechanism clamped to bounds, if there are any and it is not made from them."""
+    return mechanism if bounds is None or mechanism.needs_bounds else Clamped(mechanism, bounds)
+
+
 @dataclass(frozen=True)
 class Clamped(Mechanism):
     """Another mechanism, whose outputs are moved to the nearest point within public bounds.
