@@ -14,7 +14,7 @@ from gridveil.federation.deployment.assembly import assemble_release, check_cert
 from gridveil.federation.deployment.local_configs import write_configs
 from gridveil.federation.deployment.processes import Watch, run_members
 from gridveil.federation.deployment.signals import exit_on_sigterm
-from gridveil.federation.partition.ownership import Partition, read_partition
+from gridveil.federation.partition.ownership import Partition, as_partition
 from gridveil.federation.partition.ownership import partition as assign_parties
 from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.compilation import compile_agents
@@ -137,8 +137,6 @@ def default_release_id(
 def _partition(
     network: Network, parties: int | None, partition: Partition | str | Path | None
 ) -> Partition:
-    if isinstance(partition, Partition):
-        return partition
     if partition is not None:
-        return read_partition(Path(partition), network)
+        return as_partition(partition, network)
     return assign_parties(network, parties)

@@ -115,6 +115,13 @@ def write_partition(owned: Partition, network: Network, path: Path) -> None:
     write_atomically(path, csv_bytes(COLUMNS, rows))
 
 
+def as_partition(partition: Partition | str | Path, network: Network) -> Partition:
+    """Return a partition that is given as such or by its file."""
+    return (
+        partition if isinstance(partition, Partition) else read_partition(Path(partition), network)
+    )
+
+
 def read_partition(path: Path, network: Network) -> Partition:
     """Read a partition; refuse it if a component is missing, unknown or listed twice."""
     known = {component: set(numbers) for component, numbers in component_numbers(network).items()}

@@ -12,8 +12,8 @@ from gridveil.federation.partition.ownership import (
     LINE,
     LOAD,
     Partition,
+    as_partition,
     component_numbers,
-    read_partition,
 )
 from gridveil.federation.partition.slices import (
     FROM,
@@ -63,9 +63,7 @@ def split(
         ('party-1', ('party-2', 'party-3'))
     """
     network = as_network(network)
-    owned = (
-        partition if isinstance(partition, Partition) else read_partition(Path(partition), network)
-    )
+    owned = as_partition(partition, network)
     public = given_costs(costs, costs_source, network) or derived_costs(network)
     buses = _buses(network, owned)
     loads = _loads(network, owned)
