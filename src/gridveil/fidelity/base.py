@@ -124,6 +124,4 @@ class FidelityMethod(ABC):
     def promise(cls, beta: float, band: BandKind) -> str:
         """Say what it promises about costs, as a clause that ends a sentence."""
         whose = "" if band is BandKind.TOTAL else ", for every generator,"
-        return (
-            f"there is a way to run it that comes{whose} within {beta:.3g} of the public costs O*"
-        )
+        return f"there is a way to run it that comes{whose} within {beta:.3g} of the costs O*"

@@ -214,4 +214,4 @@ class Bilevel(FidelityMethod):
     def promise(cls, beta: float, band: BandKind) -> str:
         """Say what it promises about costs."""
         del band
-        return f"running it at its cheapest comes within {beta:.3g} of the public costs O*"
+        return f"running it at its cheapest comes within {beta:.3g} of the costs O*"

@@ -83,6 +83,8 @@ class CaseFile:
     tables: Mapping[str, Table] = field(repr=False)
     sections: Mapping[str, int]
     """Every field the file assigns, with its line, tables included."""
+    others: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What it assigns to fields that every case does not have, as text without comments."""
 
 
 @dataclass(frozen=True)

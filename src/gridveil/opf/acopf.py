@@ -170,8 +170,13 @@ class OPFResult(ArrayRecord):
         }
 
 
-def solve_acopf(network: Network | str | Path, *, watch: ipopt.Watch | None = None) -> OPFResult:
-    """Find the cheapest dispatch of a network (AC-OPF) with Ipopt, from a flat start.
+def solve_acopf(
+    network: Network | str | Path,
+    *,
+    start: OperatingPoint | None = None,
+    watch: ipopt.Watch | None = None,
+) -> OPFResult:
+    """Find the cheapest dispatch of a network (AC-OPF) with Ipopt.
 
     Where Ipopt ends without a solution, a second problem seeks the point with the least total
     excess over the limits. If its excess is 0, Ipopt starts again from there. Otherwise that point
@@ -179,6 +184,7 @@ def solve_acopf(network: Network | str | Path, *, watch: ipopt.Watch | None = No
 
     Args:
         network: A network, a case name or the path of a case file.
+        start: Where Ipopt starts; a flat voltage profile if None.
         watch: Called after every iteration of Ipopt; returning False stops it.
 
     Returns:
@@ -199,17 +205,17 @@ def solve_acopf(network: Network | str | Path, *, watch: ipopt.Watch | None = No
     started = time.perf_counter()
     builder = _acopf_program(network)
     program = builder.build()
-    start = builder.start(program, _flat_start(network))
+    first = builder.start(program, _flat_start(network) if start is None else start)
     built = time.perf_counter()
-    solution = ipopt.minimise(program, start, watch=watch)
+    solution = ipopt.minimise(program, first, watch=watch)
     iterations, diagnosis = solution.iterations, None
     point, status = _evaluate(network, builder, solution)
     if not status.solved and status is not Status.STOPPED:
         diagnosis = diagnose(network, point, watch)
         iterations += diagnosis.iterations
         if diagnosis.feasible:
-            start = builder.start(program, diagnosis.point)
-            solution = ipopt.minimise(program, start, watch=watch)
+            again = builder.start(program, diagnosis.point)
+            solution = ipopt.minimise(program, again, watch=watch)
             iterations += solution.iterations
             point, status = _evaluate(network, builder, solution)
             diagnosis = None

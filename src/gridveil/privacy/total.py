@@ -3,13 +3,16 @@
 Proof. Loads are first rounded to the grid. Two values of one load at most α apart (L1) are then at
 most α/γ + 2 steps apart, and so are the two totals: all other loads stay as they are. So the proof
 of the product Laplace mechanism holds for the total as it does for a load.
+
+The private loads add up to a private total as well, which is worse the more loads there are. The
+two are weighted by their inverse variances, and all loads moved alike to add up to the result.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from gridveil.arrays import IntArray
+from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.ledger import Ledger
@@ -24,7 +27,7 @@ class NoisyTotal:
 
     p: float
     q: float
-    epsilon: float
+    mechanism: ProductLaplace
 
 
 def total_id(release_id: str) -> str:
@@ -49,4 +52,25 @@ def privatise_total(
     asked = spending(owner_of(network), epsilon, alpha, specification)
     rows = ledger.spend(total_id(release_id), asked, draw)
     p, q = from_grid(rows[:1], mechanism.step)[0]
-    return NoisyTotal(float(p), float(q), float(mechanism.calibration.epsilon))
+    return NoisyTotal(float(p), float(q), mechanism)
+
+
+def moved_to_total(
+    loads: FloatArray, total: FloatArray, noise_variance: float | None, mechanism: ProductLaplace
+) -> FloatArray:
+    """Return private loads, moved alike to add up to the best estimate of their total.
+
+    It is linear in `loads` and `total`, and so it is for their noise.
+
+    Args:
+        loads: P and Q of the private loads, of shape (..., loads, 2).
+        total: P and Q of the private total, of shape (..., 2).
+        noise_variance: That of P, and of Q, of each load; None takes the private total alone.
+        mechanism: What drew the total.
+    """
+    count = loads.shape[-2]
+    of_total = mechanism.noise_variance()
+    of_sum = np.inf if noise_variance is None else count * noise_variance
+    weight = 1.0 if np.isinf(of_sum) else of_sum / (of_sum + of_total)
+    gap = weight * (total - loads.sum(axis=-2)) / count
+    return np.asarray(loads + gap[..., None, :])

@@ -1,25 +1,30 @@
-"""The case file of a release: the source file with other loads, and an operating point to match.
+"""The case file of a release: written anew from the model, with an operating point to match.
 
-A case file also holds a solution: voltages, dispatch, and in solved files flows and prices. Those
-of the source would give its loads away, so all of them are replaced by the release's own.
+A source file has more than the model of a network: a solution, which gives the loads away, comments
+and sections that may speak of them, loads of buses that are out of service, and blanks that tell
+how long a number was. So nothing of its text is used. What is written are the columns that every
+case has, by numbers of our own spelling.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from gridveil.arrays import FloatArray
-from gridveil.network.case_file import COLUMNS, CaseFile, Edit
-from gridveil.network.conversion import build_network, changes
+from gridveil.network.case_file import COLUMNS, REQUIRED_COLUMNS, CaseFile, Edit
+from gridveil.network.conversion import PIECEWISE_LINEAR, build_network, changes
 from gridveil.network.formats.matpower_parser import parse_matpower
-from gridveil.network.formats.matpower_writer import edited_text, respaced_text
+from gridveil.network.formats.matpower_writer import edited_text, text_of_tables
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
+from gridveil.publication.kept import kept_text
 
-_CLEARED = {"bus": ("Pd", "Qd", "Vm", "Va"), "gen": ("Pg", "Qg", "Vg"), "branch": ()}
-"""Columns of loads and of a solution; columns behind the known ones are cleared as well."""
-_BLANK = {"Vm": 1.0, "Vg": 1.0}
-"""What a file without a solution has in place of one, where that is not 0."""
+_BLANK = {
+    "bus": {"Pd": 0.0, "Qd": 0.0, "Vm": 1.0, "Va": 0.0},
+    "gen": {"Pg": 0.0, "Qg": 0.0, "Vg": 1.0},
+}
+"""Columns of loads and of a solution, and what a file without either has in their place."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +40,40 @@ class PublishedCase:
         return self.network.case.text
 
 
-def blank(network: Network) -> Network:
-    """Return the network without its loads: all 0, in its file as well, with no solution left.
+def blank(network: Network, keep: Collection[str] = ()) -> Network:
+    """Return the network without its loads, in a file of its own that holds the model alone.
 
-    Which buses have a load remains: that list is public.
+    All loads are 0, those of buses out of service too, and no solution is left. Which buses have a
+    load remains: that list is public. Columns behind the known ones are left out.
+
+    Args:
+        network: The network with its raw loads.
+        keep: Kinds of what else is published of its source (see kept.py).
     """
-    case, rows = network.case, network.loads.row
-    edits = []
-    for name, columns in _CLEARED.items():
-        table = case.tables[name]
-        extra = range(len(COLUMNS[name]), table.values.shape[1])
-        for row in range(len(table)):
-            edits += [Edit(name, row, c, _BLANK.get(c, 0.0)) for c in columns if c in table.columns]
-            edits += [Edit(name, row, c, 0.0) for c in extra]
-    text = respaced_text(case, edits, tuple(_CLEARED))
-    return build_network(parse_matpower(text, case.source, case.name), rows)
+    case = network.case
+    tables = {name: _blank_table(case, name) for name in REQUIRED_COLUMNS}
+    text = text_of_tables(tables, case.base_mva) + kept_text(case, keep)
+    return build_network(parse_matpower(text, case.name, case.name), network.loads.row)
+
+
+def _blank_table(case: CaseFile, name: str) -> FloatArray:
+    table = case.tables[name]
+    width = table.values.shape[1]
+    if name == "gencost":
+        return _without_rest(table.values)
+    values = table.values[:, : len(COLUMNS[name])].copy()
+    for column, value in _BLANK.get(name, {}).items():
+        index = COLUMNS[name].index(column)
+        if index < width:
+            values[:, index] = value
+    return values
+
+
+def _without_rest(gencost: FloatArray) -> FloatArray:
+    """Return cost rows with zeros behind the numbers that count."""
+    numbers = gencost[:, 3] * np.where(gencost[:, 0] == PIECEWISE_LINEAR, 2, 1)
+    behind = np.arange(gencost.shape[1]) >= 4 + numbers[:, None]
+    return np.where(behind, 0.0, gencost)
 
 
 def publish(

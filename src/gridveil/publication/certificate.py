@@ -3,8 +3,9 @@
 `docs/certificate.schema.json` is its JSON Schema. `digest` covers all of it but itself and the
 signature, so that no number can change unnoticed; only a signature proves who wrote it.
 
-Version 2 names mechanisms and methods freely, those of other packages included, and has the exact
-parameters of the mechanism. Version 1 is read as well (certificate_v1.py).
+Version 3 says first whether the folder is private as a whole, has the costs O* by provenance, and
+an interval for the true optimal cost. Versions 1 and 2 are read as well (certificate_v1.py,
+certificate_v2.py).
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-VERSION: Final = 2
+VERSION: Final = 3
 _NAME = r"^[!-~]([ -~]{0,62}[!-~])?$"
 """Printable ASCII, neither beginning nor ending with a blank."""
 
@@ -46,7 +47,7 @@ class Protection(Part):
     grid_step_pu: Positive
     noise_scale_pu: Positive | None
     parameters: dict[str, str]
-    """Every parameter of the mechanism as exact text; none in certificates of version 1."""
+    """Every parameter of the mechanism as exact text; none in releases of version 1."""
     bounds: str
     """Where the public bounds were published that values are clamped to; empty without."""
     caution: str
@@ -74,14 +75,28 @@ class Invariant(Part):
     provenance: str
 
 
-class StatedCosts(Part):
-    """The public costs O* that the release aims for."""
+class TrueCost(Part):
+    """An interval for the optimal cost of the true network, from what is published alone."""
 
-    provenance: Literal["published", "derived", "bought"]
+    meaning: str
+    """In plain words."""
+    low: Positive
+    high: Positive
+    """Both in $/h."""
+
+
+class StatedCosts(Part):
+    """The costs O* that the release aims for."""
+
+    provenance: Literal["private", "published", "derived"]
+    """Computed from the private loads; known anyway; or from the raw loads, declared public."""
     source: str
     generators: list[int]
     """Rows of the file's gen table, from 1."""
     dollars_per_hour: list[float]
+    """No more digits than β can use, unless published elsewhere."""
+    true_cost: TrueCost | None
+    """Null where O* is not private, and where the interval would say little."""
 
 
 class StatedViolations(Part):
@@ -122,7 +137,13 @@ class Certificate(Part):
     """Everything a release claims."""
 
     format: Literal["gridveil-certificate"]
-    version: Literal[2]
+    version: Literal[3]
+    private_as_a_whole: bool
+    """Whether nothing in the folder was computed from raw loads but through a mechanism."""
+    statement: str
+    """The same in plain words, with what is not private."""
+    kept: list[Literal["names", "comments", "sections"]]
+    """What of the source file is published as it stands; the owner declares it public."""
     release_id: str
     network: str
     base_mva: Positive

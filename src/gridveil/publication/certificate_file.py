@@ -11,7 +11,14 @@ from gridveil.publication.certificate import (
     document_digest,
 )
 from gridveil.publication.certificate_v1 import CertificateV1
+from gridveil.publication.certificate_v2 import CertificateV2
 from gridveil.publication.folder import CERTIFICATE
+
+_KINDS: dict[int, type[Certificate | CertificateV1 | CertificateV2]] = {
+    1: CertificateV1,
+    2: CertificateV2,
+    VERSION: Certificate,
+}
 
 
 @dataclass(frozen=True)
@@ -28,15 +35,13 @@ class ReadCertificate:
 
 def read_certificate(data: bytes) -> ReadCertificate:
     """Read a certificate, or say what is wrong with it."""
-    kind = CertificateV1 if _version(data) == 1 else Certificate
+    kind = _KINDS[_version(data)]
     with document_errors(CERTIFICATE):
         document = kind.model_validate_json(data)
     if document_bytes(document) != data:  # names that stand there twice, for example
         raise GridveilError(f"{CERTIFICATE}: not as it was written: something was added")
     with document_errors(CERTIFICATE):
-        certificate = document.upgraded() if isinstance(document, CertificateV1) else document
-    assert isinstance(document, Certificate | CertificateV1)
-    assert isinstance(certificate, Certificate)
+        certificate = document if isinstance(document, Certificate) else document.upgraded()
     return ReadCertificate(certificate, document_digest(document), document.version)
 
 
@@ -51,4 +56,4 @@ def _version(data: bytes) -> int:
             f"{CERTIFICATE}: version {version}, but this program knows versions up to {VERSION}; "
             "a newer Gridveil can verify it"
         )
-    return version if version == 1 else VERSION
+    return version if version in tuple(_KINDS) else VERSION

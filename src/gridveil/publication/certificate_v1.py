@@ -7,15 +7,14 @@ from pydantic import Field, model_validator
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS
 from gridveil.publication.certificate import (
-    VERSION,
     Certificate,
     Invariant,
     NotNegative,
     Part,
     Positive,
-    StatedCosts,
     StatedViolations,
 )
+from gridveil.publication.certificate_v2 import CertificateV2, StatedCostsV2
 
 
 class ProtectionV1(Part):
@@ -88,7 +87,7 @@ class CertificateV1(Part):
     software: dict[str, str]
     protection: ProtectionV1
     invariants: list[Invariant]
-    costs: StatedCosts
+    costs: StatedCostsV2
     fidelity: FidelityV1
     load_buses: list[Annotated[int, Field(ge=1, le=2**53)]]
     files: dict[str, str]
@@ -99,9 +98,9 @@ class CertificateV1(Part):
     def upgraded(self) -> Certificate:
         """Return what it states as a certificate of the present version says it."""
         content = self.model_dump(mode="json")
-        content["version"] = VERSION
+        content["version"] = 2
         content["protection"]["parameters"] = {}
         fidelity = self.fidelity
         method, band = METHODS.get(fidelity.method), BandKind(fidelity.band)
         content["fidelity"]["promise"] = method.promise(fidelity.beta, band)
-        return Certificate.model_validate(content)
+        return CertificateV2.model_validate(content).upgraded()

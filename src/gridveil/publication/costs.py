@@ -1,13 +1,14 @@
-"""The public costs O*_g that a release aims for, and where they come from.
+"""The costs O*_g that a release aims for, and where they come from.
 
-They say something about the loads, so a release never takes them silently: they were published
-elsewhere, or they are computed from the raw loads and declared as not protected, or they are bought
-with part of the budget, which pays for a private total of all loads.
+They say something about the loads, so that no release takes them silently. By default they are
+private: computed from the private loads, which is post-processing. Where part of the budget bought
+a private total load, the loads are first moved to fit it. Else they were published elsewhere, or
+the owner declares public what was computed from the raw loads.
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -17,25 +18,33 @@ from numpy.typing import ArrayLike
 
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import limit_bands
-from gridveil.fidelity.central import nearest_loads
+from gridveil.fidelity.projection import projected_loads
 from gridveil.files import csv_bytes, read_rows, write_atomically
 from gridveil.network.network import Network
-from gridveil.opf.acopf import solve_acopf
-from gridveil.privacy.phase import NoisyLoads
-from gridveil.privacy.total import NoisyTotal
-from gridveil.publication.statements import COSTS_BOUGHT, COSTS_DERIVED, COSTS_PUBLISHED
+from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.publication.statements import (
+    COSTS_DERIVED,
+    COSTS_PRIVATE,
+    COSTS_PUBLISHED,
+    DERIVED_SOURCE,
+    cost_digits,
+    private_source,
+    rounded,
+)
 
-DERIVED_SOURCE = "computed from the raw loads by AC-OPF; not protected by the noise"
 COLUMNS = ("generator", "cost")
+DECLARABLE = "costs"
+"""What an owner can declare public although it was computed from raw loads."""
+_MARGINS = (0.02, 0.002, 0.0)
+"""By which limits are tightened before private loads are projected; the first that works counts."""
 
 
 class Provenance(StrEnum):
-    """Where public costs come from."""
+    """Where the costs O* come from."""
 
+    PRIVATE = COSTS_PRIVATE
     PUBLISHED = COSTS_PUBLISHED
     DERIVED = COSTS_DERIVED
-    BOUGHT = COSTS_BOUGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +62,8 @@ class PublicCosts(ArrayRecord):
     provenance: Provenance
     source: str
     """In words."""
+    derived_digest: str = ""
+    """A digest, to six digits, of costs computed from raw loads; empty for others."""
 
     @classmethod
     def published(cls, values: ArrayLike, source: str) -> "PublicCosts":
@@ -67,20 +78,20 @@ class PublicCosts(ArrayRecord):
             raise GridveilError("costs: one number for each generator expected") from None
         return cls(numbers, Provenance.PUBLISHED, source)
 
-    def derived_digest(self) -> str:
-        """Return a digest, to six digits, of costs computed from raw loads; empty for others."""
-        if self.provenance is not Provenance.DERIVED:
-            return ""
-        rounded = ",".join(f"{value:.6e}" for value in self.values)
-        return hashlib.sha256(rounded.encode()).hexdigest()
+    def for_beta(self, beta: float) -> "PublicCosts":
+        """Return them to no more digits than β can use; costs that were published stay."""
+        if self.provenance is Provenance.PUBLISHED:
+            return self
+        return replace(self, values=rounded(self.values, cost_digits(beta)))
 
 
 CostsLike = PublicCosts | ArrayLike | str | Path
-"""Public costs: ready made, an array in the order of the generators, or a CSV file."""
+"""Costs O*: ready made, an array in the order of the generators, a CSV file, or one of the words
+"private" and "derived"."""
 
 
 def as_public_costs(costs: CostsLike, source: str, network: Network) -> PublicCosts:
-    """Return public costs given in any form; `source` says where numbers or a file come from."""
+    """Return known costs given in any form; `source` says where numbers or a file come from."""
     if isinstance(costs, PublicCosts):
         return costs
     if isinstance(costs, str | Path):
@@ -88,15 +99,42 @@ def as_public_costs(costs: CostsLike, source: str, network: Network) -> PublicCo
     return PublicCosts.published(costs, source)
 
 
-def given_costs(costs: CostsLike | None, source: str, network: Network) -> PublicCosts | None:
-    """Return public costs if any are given; refuse a source without them."""
-    if costs is not None:
-        return as_public_costs(costs, source, network)
-    if source:
+def cost_provenance(
+    costs: CostsLike | None, source: str, declare_public: Collection[str] | str
+) -> Provenance:
+    """Return where costs come from, or refuse what does not fit together.
+
+    Args:
+        costs: Known costs, "private", "derived", or None for "private".
+        source: Where known costs were published.
+        declare_public: What the owner declares public: "costs", which "derived" needs.
+    """
+    named = "private" if costs is None else costs if isinstance(costs, str) else ""
+    if isinstance(costs, PublicCosts):
+        named = costs.provenance
+    known = named not in (Provenance.PRIVATE, Provenance.DERIVED)
+    if source and not known:
         raise GridveilError(
-            "--costs-source (costs_source in Python): means something with --costs only"
+            "--costs-source (costs_source in Python): means something with known --costs only"
         )
-    return None
+    declared = {declare_public} if isinstance(declare_public, str) else set(declare_public)
+    unknown = sorted(declared - {DECLARABLE})
+    if unknown:
+        raise GridveilError(
+            f"--declare-public (declare_public in Python): {unknown[0]!r} is not {DECLARABLE!r}"
+        )
+    if named == Provenance.DERIVED and not declared:
+        raise GridveilError(
+            "--costs derived publishes costs computed from the raw loads, which no noise protects: "
+            "whoever knows all other loads can compute a load from them. If these costs are public "
+            "anyway, say so with '--declare-public costs' (declare_public=\"costs\" in Python); "
+            "without --costs they are computed from the private loads"
+        )
+    if declared and named != Provenance.DERIVED:
+        raise GridveilError(
+            "--declare-public (declare_public in Python): means something with --costs derived only"
+        )
+    return Provenance.PUBLISHED if known else Provenance(named)
 
 
 def derived_costs(network: Network) -> PublicCosts:
@@ -107,36 +145,43 @@ def derived_costs(network: Network) -> PublicCosts:
             f"{network.name} itself has no AC-OPF solution, so there are no costs to keep; "
             "'gridveil solve' shows its owner why"
         )
-    return PublicCosts(result.generator_costs, Provenance.DERIVED, DERIVED_SOURCE)
+    costs = result.generator_costs
+    digits = ",".join(f"{value:.6e}" for value in costs)
+    digest = hashlib.sha256(digits.encode()).hexdigest()
+    return PublicCosts(costs, Provenance.DERIVED, DERIVED_SOURCE, digest)
 
 
-def bought_costs(network: Network, noisy: NoisyLoads, total: NoisyTotal) -> PublicCosts:
-    """Return the costs of a network like the true one, as far as private numbers tell.
+def private_costs(
+    network: Network, loads: FloatArray, cost_budget: float | Fraction
+) -> PublicCosts:
+    """Return the costs of an AC-OPF of the private loads, or of the nearest that have one.
 
-    Its loads are the private ones, moved alike so that they add up to the private total, and then
-    to the nearest that work. Nothing here sees the raw loads; `network` may be blank.
+    Nothing here sees a raw load; `network` may be blank.
+
+    Args:
+        network: The network, without its loads.
+        loads: The private loads in p.u., of shape (loads, 2), a bought total taken into account.
+        cost_budget: What the total took of ε; 0 without one.
     """
-    gap = np.array([total.p - noisy.p.sum(), total.q - noisy.q.sum()]) / len(noisy.p)
-    loads = np.stack([noisy.p, noisy.q], axis=1) + gap
-    like, _, _ = nearest_loads(network, loads, limit_bands(network.generators), None)
-    if not like.status.solved:
-        raise GridveilError(
-            f"no working network was found near the private one: {like.status.value}"
-        )
-    result = solve_acopf(network.with_loads(like.p, like.q))
+    result = _opf_near(network, loads)
+    source = private_source(float(cost_budget))
+    return PublicCosts(result.generator_costs, Provenance.PRIVATE, source)
+
+
+def _opf_near(network: Network, loads: FloatArray) -> OPFResult:
+    """Return an AC-OPF of loads; where there is none, of loads projected into tighter limits."""
+    result = solve_acopf(network.with_loads(*loads.T))
+    for margin in _MARGINS:
+        if result.status.solved:
+            break
+        near = projected_loads(network, loads, margin)
+        if near.status.solved:
+            result = solve_acopf(network.with_loads(near.p, near.q), start=near.point)
     if not result.status.solved:
         raise GridveilError(
-            f"the network near the private one has no AC-OPF: {result.status.value}"
+            f"no working network was found near the private one: {result.status.value}"
         )
-    return PublicCosts(result.generator_costs, Provenance.BOUGHT, bought_source(total.epsilon))
-
-
-def bought_source(epsilon: float | Fraction) -> str:
-    """Say where bought costs come from."""
-    return (
-        "computed from the private loads and a private total load, which cost ε = "
-        f"{float(epsilon):g} of this release; protected like the loads"
-    )
+    return result
 
 
 def read_costs(path: Path, source: str, network: Network) -> PublicCosts:

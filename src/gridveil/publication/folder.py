@@ -10,6 +10,7 @@ from pathlib import Path
 from gridveil.errors import GridveilError
 
 NETWORK, LOADS, REPORT = "network.m", "loads.csv", "report.html"
+POSITIONS, HISTORY = "positions.csv", "history.csv"
 CERTIFICATE, SIGNATURE = "certificate.json", "certificate.sig"
 
 

@@ -42,16 +42,33 @@ from gridveil.publication.certificate import (
 from gridveil.publication.costs import Provenance, PublicCosts
 from gridveil.publication.folder import (
     CERTIFICATE,
+    HISTORY,
     LOADS,
     NETWORK,
+    POSITIONS,
     REPORT,
     SIGNATURE,
     write_folder,
 )
+from gridveil.publication.page_data import (
+    history_file,
+    positions_file,
+    read_history,
+    read_positions,
+)
 from gridveil.publication.plot import plot_release
 from gridveil.publication.report.page import report_page
 from gridveil.publication.signing import sign
-from gridveil.publication.statements import LOADS_COLUMNS, invariants, keeps_beta
+from gridveil.publication.statements import (
+    LOADS_COLUMNS,
+    invariants,
+    is_private_as_a_whole,
+    keeps_beta,
+    true_cost_meaning,
+    uncovered,
+    whole_statement,
+)
+from gridveil.publication.true_cost import stated_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,6 +145,8 @@ class Basis:
     beta: float
     band: BandKind
     method: type[FidelityMethod]
+    kept: tuple[str, ...] = ()
+    """What of the source file is published as it stands."""
 
 
 def draft(network: Network, basis: Basis) -> Certificate:
@@ -147,7 +166,7 @@ def draft(network: Network, basis: Basis) -> Certificate:
         "violations": dict.fromkeys(StatedViolations.model_fields, 0.0),
     }
     try:
-        made = _certificate(network, basis, fidelity, _software(on_gpu=False)).sealed()
+        made = _certificate(network, basis, fidelity, None, _software(on_gpu=False)).sealed()
         made.to_bytes()  # a text may be one that no file can hold
         keeps_beta(float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0), basis.band)), basis.beta)
     except Exception as error:  # pydantic's, or whatever the code of another package raises
@@ -198,14 +217,25 @@ def certify(
     figures = _fidelity(published, opf, basis, restored)
     if figures is None:
         raise GridveilError(f"the network found does not keep beta = {basis.beta:g}{again}")
+    interval = None
+    if basis.costs.provenance is Provenance.PRIVATE:
+        interval = stated_interval(opf, basis.parameters, basis.epsilon_costs)
     on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
-    certificate = _certificate(network, basis, figures, _software(on_gpu))
+    certificate = _certificate(network, basis, figures, interval, _software(on_gpu))
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
         LOADS: csv_bytes(LOADS_COLUMNS, _load_rows(published)),
     }
     notify("report")
-    files[REPORT] = report_page(certificate, published, history)
+    files[POSITIONS] = positions_file(published.network)
+    if history is not None and len(history):
+        files[HISTORY] = history_file(history)
+    files[REPORT] = report_page(
+        certificate,
+        published,
+        read_positions(files[POSITIONS], published.network),
+        read_history(files[HISTORY]) if HISTORY in files else None,
+    )
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     certificate = certificate.model_copy(update={"files": digests}).sealed()
     files[CERTIFICATE] = certificate.to_bytes()
@@ -215,12 +245,19 @@ def certify(
 
 
 def _certificate(
-    network: Network, basis: Basis, fidelity: Mapping[str, object], software: dict[str, str]
+    network: Network,
+    basis: Basis,
+    fidelity: Mapping[str, object],
+    interval: tuple[float, float] | None,
+    software: dict[str, str],
 ) -> Certificate:
-    costs = basis.costs
+    costs, kept, total = basis.costs, basis.kept, promised(basis).epsilon
     return Certificate(
         format="gridveil-certificate",
         version=VERSION,
+        private_as_a_whole=is_private_as_a_whole(costs.provenance, kept),
+        statement=whole_statement(costs.provenance, kept, total),
+        kept=list(kept),  # type: ignore[arg-type]
         release_id=basis.release_id,
         network=network.name,
         base_mva=network.base_mva,
@@ -229,7 +266,7 @@ def _certificate(
         protection=_protection(basis, network),
         invariants=[
             Invariant(what=what, provenance=provenance)
-            for what, provenance in invariants(costs.provenance, costs.source)
+            for what, provenance in invariants(costs.provenance, costs.source, kept)
         ],
         costs=StatedCosts.model_validate(
             {
@@ -237,6 +274,7 @@ def _certificate(
                 "source": costs.source,
                 "generators": (network.generators.row + 1).tolist(),
                 "dollars_per_hour": costs.values.tolist(),
+                "true_cost": None if interval is None else _true_cost(*interval),
             }
         ),
         fidelity=Fidelity.model_validate(
@@ -254,6 +292,10 @@ def _certificate(
     )
 
 
+def _true_cost(low: float, high: float) -> dict[str, object]:
+    return {"meaning": true_cost_meaning(low, high), "low": low, "high": high}
+
+
 def promised(basis: Basis) -> Guarantee:
     """Return what a release promises of each load, what the costs took included."""
     total = exact(basis.guarantee.epsilon, "epsilon") + exact(basis.epsilon_costs, "cost budget")
@@ -262,12 +304,6 @@ def promised(basis: Basis) -> Guarantee:
 
 def _protection(basis: Basis, network: Network) -> Protection:
     entry, base, promise = basis.entry, network.base_mva, promised(basis)
-    bought = basis.costs.provenance is Provenance.BOUGHT
-    uncovered = [
-        text.replace(", the costs O*", "") if bought else text for text in promise.not_covered
-    ]
-    if promise.delta > 0:
-        uncovered.append("several releases of the same load: their δ add up, and are not counted")
     figures = {
         "promise": promise.sentence(base),
         "unit": promise.unit,
@@ -287,7 +323,7 @@ def _protection(basis: Basis, network: Network) -> Protection:
         "entropy": basis.origin.value,
         "loads": len(network.loads),
         "bounds": basis.parameters.get("bounds", ""),
-        "not_covered": uncovered,
+        "not_covered": uncovered(promise.not_covered, basis.costs.provenance, promise.delta),
     }
     return Protection.model_validate(figures)
 

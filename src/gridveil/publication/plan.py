@@ -4,11 +4,12 @@
 will stand in the certificate. A draft of the whole certificate is validated with the plan, so that
 what cannot be certified is never charged. `ReleasePlan.run` draws, restores and certifies.
 
-Of `run`, only the first step sees the raw loads. All that follows gets a blank network.
+Of `run`, the draws alone see the raw loads; all that follows gets a blank network. In the end the
+finished files are scanned for raw loads (scan.py), as a guard against mistakes of our own.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -46,22 +47,33 @@ from gridveil.privacy.phase import (
     sound_guarantee,
     spending,
 )
-from gridveil.privacy.total import privatise_total, total_id
+from gridveil.privacy.total import NoisyTotal, moved_to_total, privatise_total, total_id
 from gridveil.publication.case_file import blank
+from gridveil.publication.certificate import Certificate
+from gridveil.publication.cost_share import CostShare, best_share, cost_shares
 from gridveil.publication.costs import (
-    DERIVED_SOURCE,
     CostsLike,
     Provenance,
     PublicCosts,
-    bought_costs,
-    bought_source,
+    as_public_costs,
+    cost_provenance,
     derived_costs,
-    given_costs,
+    private_costs,
 )
+from gridveil.publication.explained import explained
+from gridveil.publication.kept import kept_kinds, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
+from gridveil.publication.public_parts import public_parts
+from gridveil.publication.scan import refuse_matches
+from gridveil.publication.statements import (
+    DERIVED_SOURCE,
+    is_private_as_a_whole,
+    private_source,
+    whole_statement,
+)
 
 _NOISE_DRAWS = 100_000
-_KNOWN_COSTS = "costs, cost budget: known costs need not be bought; drop one of both"
+_KNOWN_COSTS = "costs, cost budget: only private costs use a part of ε; drop one of both"
 
 
 class ReleaseChoices(TypedDict, total=False):
@@ -79,7 +91,10 @@ class ReleaseChoices(TypedDict, total=False):
     agents: AgentOptions | None
     costs: CostsLike | None
     costs_source: str
+    declare_public: Collection[str] | str
     cost_budget: Number | None
+    keep: Collection[str] | str
+    accept_matches: Collection[str]
     release_id: str | None
 
 
@@ -114,26 +129,42 @@ class ReleasePlan:
     band: BandKind
     beta: float
     release_id: str
+    provenance: Provenance
+    """Where the costs O* come from."""
     costs: PublicCosts | None
-    """Published costs O*; None where they are computed when the plan runs."""
-    cost_budget: Fraction | None
-    """The part of ε that buys them, if they are bought."""
+    """Known costs O*; None where they are computed when the plan runs."""
+    cost_budget: Fraction
+    """The part of ε that buys a private total load to compute O* from; 0 buys none."""
+    shares: tuple[CostShare, ...]
+    """What other parts of ε would give; empty where there was nothing to choose."""
+    keep: tuple[str, ...]
+    """What of the source file is published as it stands."""
+    accept_matches: tuple[str, ...]
+    """Matches of the last scan that the owner accepts as coincidences, by name."""
     accept_unsound: bool
     charge: Charge
-
-    @property
-    def provenance(self) -> Provenance:
-        """Where the public costs O* come from."""
-        if self.costs is not None:
-            return self.costs.provenance
-        return Provenance.DERIVED if self.cost_budget is None else Provenance.BOUGHT
 
     @property
     def promise(self) -> Guarantee:
         """What the release promises of each load, what the costs take of ε included."""
         guarantee = self.mechanism.guarantee()
-        total = exact(guarantee.epsilon, "epsilon") + (self.cost_budget or 0)
+        total = exact(guarantee.epsilon, "epsilon") + self.cost_budget
         return replace(guarantee, epsilon=float(total))
+
+    @property
+    def statement(self) -> str:
+        """Whether the folder will be private as a whole, in words."""
+        return whole_statement(self.provenance, self.keep, self.promise.epsilon)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """What will be published as it is, and is not protected."""
+        return public_parts(self.network, self.provenance, self.keep)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of it looks as if it spoke of loads."""
+        return kept_warnings(self.network.case, self.keep)
 
     @cached_property
     def noise(self) -> NoiseSize | None:
@@ -171,14 +202,14 @@ class ReleasePlan:
         """
         if key is not None and not isinstance(key, Ed25519PrivateKey):
             raise GridveilError(f"key: an Ed25519PrivateKey expected, not {type(key).__name__}")
-        public = self.costs
-        if public is None and self.cost_budget is None:
-            notify("public costs")
-            public = derived_costs(self.network)
-        self.draft(public)
+        costs = self.costs
+        if self.provenance is Provenance.DERIVED and costs is None:
+            notify("costs of the raw loads")
+            costs = derived_costs(self.network).for_beta(self.beta)
+        drafted = self.draft(costs)
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
-        if self.cost_budget is not None and not book.knows(self.release_id):
+        if self.cost_budget and not book.knows(self.release_id):
             book.check(self._spending())
         noisy = privatise(
             self.network,
@@ -186,21 +217,18 @@ class ReleasePlan:
             book,
             self.release_id,
             accept_unsound=self.accept_unsound,
-            conditions=_conditions(public),
+            conditions=_conditions(costs),
         )
         noisy.require_private()
-        blank_network = blank(self.network)
-        if public is None:
-            public, entry = self._buy_costs(blank_network, noisy, book, notify)
-        else:
-            entry = book.entry(self.release_id)
-        notify("fidelity phase")
-        (problem,) = fidelity_problems(
-            blank_network, [noisy], public.values, self.beta, self.method, self.band
-        )
-        return self._certified(problem, noisy, self._basis(public, entry), key, notify)
+        total = self._bought_total(book)
+        entry = book.entry(self.release_id if total is None else total_id(self.release_id))
+        private = noisy if total is None else self._fitted(noisy, total)
+        made = self._made(blank(self.network, self.keep), private, costs, entry, key, notify)
+        known = explained(made, noisy, total, (blank(self.network).case.text, drafted.to_bytes()))
+        refuse_matches(made.files, self.network, known, self.accept_matches)
+        return replace(made, noisy=noisy)
 
-    def draft(self, costs: PublicCosts | None = None) -> None:
+    def draft(self, costs: PublicCosts | None = None) -> Certificate:
         """Refuse what does not fit together or could not be certified.
 
         Every check of a plan is here. They are made with the plan, and once more when it runs: by
@@ -210,20 +238,20 @@ class ReleasePlan:
         sound_guarantee(self.mechanism, self.accept_unsound)
         _known(self.mechanism)
         check_choices(self.method, self.beta, self.band)
-        if self.cost_budget is not None:
-            if self.costs is not None:
+        if self.cost_budget:
+            if self.provenance is not Provenance.PRIVATE:
                 raise GridveilError(_KNOWN_COSTS)
             ProductLaplace.of(self.cost_budget, _bought_distance(self.mechanism))
         if costs is not None:
             check_costs(self.network, costs.values, self.beta, self.band)
         else:
             nothing = np.zeros(len(self.network.generators))
-            source = DERIVED_SOURCE
-            if self.cost_budget is not None:
-                source = bought_source(self.cost_budget)
+            source = private_source(float(self.cost_budget))
+            if self.provenance is Provenance.DERIVED:
+                source = DERIVED_SOURCE
             costs = PublicCosts(nothing, self.provenance, source)
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
-        draft(self.network, self._basis(costs, entry))
+        return draft(self.network, self._basis(costs, entry))
 
     def figures(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts, for JSON."""
@@ -247,6 +275,19 @@ class ReleasePlan:
             "band": self.band.value,
             "beta": self.beta,
             "costs": self.provenance.value,
+            "cost_budget": float(self.cost_budget),
+            "cost_shares": [
+                {
+                    "share": float(one.share),
+                    "load_noise_mw": one.load_noise * self.network.base_mva,
+                    "total_error_mw": one.total_error * self.network.base_mva,
+                }
+                for one in self.shares
+            ],
+            "private_as_a_whole": is_private_as_a_whole(self.provenance, self.keep),
+            "statement": self.statement,
+            "public": list(self.public),
+            "warnings": list(self.warnings),
         }
 
     def __repr__(self) -> str:
@@ -262,6 +303,7 @@ class ReleasePlan:
             f"plan of a release of {network.name}, release id {self.release_id}: nothing is drawn, "
             "nothing is spent"
         )
+        yield self.statement
         yield self.promise.sentence(network.base_mva)
         if self.charge.is_drawn:
             yield "the noise was drawn under this id before: nothing would be charged again"
@@ -276,13 +318,36 @@ class ReleasePlan:
                 f"out of ten by less than {self.noise.ninety_percent_mva:.1f} MVA; P alone has a "
                 f"standard deviation of {self.noise.p_standard_deviation_mw:.1f} MW"
             )
-        yield {
-            Provenance.PUBLISHED: "the costs O* were published",
-            Provenance.DERIVED: "the costs O* are computed from the raw loads and not protected",
-            Provenance.BOUGHT: "the costs O* are computed from private loads and a private total "
-            f"load, for ε = {float(self.cost_budget or 0):g} of this release",
-        }[self.provenance]
+        yield from self._cost_lines()
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
+        yield "published as it is, and not protected:"
+        yield from (f"  - {part}" for part in self.public)
+        yield from (f"look before you publish: {warning}" for warning in self.warnings)
+
+    def _cost_lines(self) -> Iterator[str]:
+        """Say where O* comes from, and why as much of ε buys a total."""
+        if self.provenance is Provenance.PUBLISHED:
+            yield "the costs O* were published"
+            return
+        if self.provenance is Provenance.DERIVED:
+            yield "the costs O* are computed from the raw loads and declared public, not protected"
+            return
+        yield f"the costs O* are {private_source(float(self.cost_budget))}"
+        if self.shares:
+            base = self.network.base_mva
+            chosen = best_share(self.shares)
+            assert chosen is not None
+            yield (
+                f"  {float(chosen.share):.0%} of ε for a private total load: the smallest share "
+                "that halves the error of the total"
+                if chosen.share
+                else "  no part of ε for a private total load: none tried halves its error"
+            )
+            for one in self.shares:
+                yield (
+                    f"  {float(one.share):.0%} of ε: total to {one.total_error * base:.0f} MW, "
+                    f"each load to {one.load_noise * base:.1f} MW (standard deviations of P)"
+                )
 
     def _spending(self) -> Spending:
         promise = self.promise
@@ -294,22 +359,52 @@ class ReleasePlan:
             guarantee=self.mechanism.guarantee(),
             parameters=self.mechanism.specification(),
             origin=Origin.EXACT,
-            epsilon_costs=float(self.cost_budget or 0),
+            epsilon_costs=float(self.cost_budget),
             entry=entry,
             costs=costs,
             beta=self.beta,
             band=self.band,
             method=type(self.method),
+            kept=self.keep,
         )
 
-    def _buy_costs(
-        self, blank_network: Network, noisy: NoisyLoads, ledger: Ledger, notify: Notify
-    ) -> tuple[PublicCosts, Entry]:
-        assert self.cost_budget is not None
+    def _bought_total(self, ledger: Ledger) -> NoisyTotal | None:
+        if not self.cost_budget:
+            return None
         alpha = _bought_distance(self.mechanism)
-        total = privatise_total(self.network, self.cost_budget, alpha, ledger, self.release_id)
-        notify("public costs")
-        return bought_costs(blank_network, noisy, total), ledger.entry(total_id(self.release_id))
+        return privatise_total(self.network, self.cost_budget, alpha, ledger, self.release_id)
+
+    def _fitted(self, noisy: NoisyLoads, total: NoisyTotal) -> NoisyLoads:
+        """Return private loads moved to the best estimate of their total."""
+        p, q = moved_to_total(
+            np.stack([noisy.p, noisy.q], axis=1),
+            np.array([total.p, total.q]),
+            self.mechanism.noise_variance(),
+            total.mechanism,
+        ).T
+        return replace(noisy, p=p, q=q)
+
+    def _made(
+        self,
+        network: Network,
+        private: NoisyLoads,
+        costs: PublicCosts | None,
+        entry: Entry,
+        key: Ed25519PrivateKey | None,
+        notify: Notify,
+    ) -> Release:
+        """Make the release of a blank network from its private loads."""
+        if costs is None:
+            notify("private costs")
+            loads = np.stack([private.p, private.q], axis=1)
+            costs = private_costs(network, loads, self.cost_budget).for_beta(self.beta)
+        notify("fidelity phase")
+        (problem,) = fidelity_problems(
+            network, [private], costs.values, self.beta, self.method, self.band
+        )
+        restored = self._solved(problem)
+        history = None if restored.agents is None else restored.agents.history
+        return certify(network, self._basis(costs, entry), restored, history, key, notify)
 
     def _solved(self, problem: FidelityProblem) -> Restored:
         """Let the method solve the problem, of which nothing is raw."""
@@ -327,19 +422,6 @@ class ReleasePlan:
                 "method, at no further cost"
             ) from error
 
-    def _certified(
-        self,
-        problem: FidelityProblem,
-        noisy: NoisyLoads,
-        basis: Basis,
-        key: Ed25519PrivateKey | None,
-        notify: Notify,
-    ) -> Release:
-        restored = self._solved(problem)
-        history = None if restored.agents is None else restored.agents.history
-        made = certify(problem.network, basis, restored, history, key, notify)
-        return replace(made, noisy=noisy)
-
 
 def plan_release(
     network: Network | str | Path,
@@ -356,7 +438,10 @@ def plan_release(
     agents: AgentOptions | None = None,
     costs: CostsLike | None = None,
     costs_source: str = "",
+    declare_public: Collection[str] | str = (),
     cost_budget: Number | None = None,
+    keep: Collection[str] | str = (),
+    accept_matches: Collection[str] = (),
     release_id: str | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> ReleasePlan:
@@ -375,10 +460,16 @@ def plan_release(
         band: Whose cost stays within beta: of every "generator", or "total".
         agents: How agents run, for a method that has agents. A release ends with a central last
             step (`polish`) unless they say otherwise.
-        costs: The public costs O*: an array in $/h, a CSV file, or `PublicCosts`. Without them
-            they are computed from the raw loads, and the certificate says so.
-        costs_source: Where such costs were published.
-        cost_budget: The part of ε that buys a private total load to compute the costs from.
+        costs: The costs O*. None or "private" computes them from the private loads. Known costs
+            are an array in $/h, a CSV file, or `PublicCosts`. "derived" computes them from the raw
+            loads: nothing protects them, and the release says so.
+        costs_source: Where known costs were published.
+        declare_public: "costs": the owner declares costs public that are derived.
+        cost_budget: The part of ε that buys a private total load for private costs. None lets the
+            plan choose, 0 buys none.
+        keep: What of the source file is published as it stands: "names", "comments", "sections".
+            Nothing of it is protected.
+        accept_matches: Names of matches of the last scan that are coincidences.
         release_id: Name of the draw; the same id never draws or charges again. Without one it is
             made of the network and the parameters.
         ledger: Where budgets are looked up; None for the user's own ledger.
@@ -397,29 +488,35 @@ def plan_release(
     network = as_network(network)
     if not len(network.loads):
         raise no_loads(network)
-    budget = None if cost_budget is None else _checked_budget(cost_budget)
-    if costs is not None and budget is not None:
-        raise GridveilError(_KNOWN_COSTS)
-    public = given_costs(costs, costs_source, network)
-    chosen = _mechanism(network, mechanism, epsilon, alpha, calibration, bounds, budget)
-    solver = make_method(method, agents).for_release()
+    provenance = cost_provenance(costs, costs_source, declare_public)
+    known = None
+    if provenance is Provenance.PUBLISHED and costs is not None:
+        known = as_public_costs(costs, costs_source, network)
     share = float(exact(beta, "beta"))
+    limits = as_bounds(bounds, network)
+    make = _maker(mechanism, epsilon, alpha, calibration, limits)
+    whole = exact(EPSILON if epsilon is None else epsilon, "epsilon")
+    budget, shares = _cost_budget(cost_budget, provenance, mechanism, make, whole, network)
+    chosen = make(whole - budget)
     if release_id is None:
-        release_id = default_id(network, chosen, public, cost_budget)
-    nothing = Charge(Fraction(0), Fraction(0), is_drawn=False)
+        release_id = default_id(network, chosen, provenance, budget)
     plan = ReleasePlan(
-        network,
-        chosen,
-        solver,
-        band_kind(band),
-        share,
-        release_id,
-        public,
-        budget,
-        accept_unsound,
-        nothing,
+        network=network,
+        mechanism=chosen,
+        method=make_method(method, agents).for_release(),
+        band=band_kind(band),
+        beta=share,
+        release_id=release_id,
+        provenance=provenance,
+        costs=known,
+        cost_budget=budget,
+        shares=shares,
+        keep=kept_kinds(keep),
+        accept_matches=tuple(accept_matches),
+        accept_unsound=accept_unsound,
+        charge=Charge(Fraction(0), Fraction(0), is_drawn=False),
     )
-    plan.draft(public)
+    plan.draft(known)
     return replace(plan, charge=_charge(plan, ledger))
 
 
@@ -452,49 +549,70 @@ def release(
 
 
 def default_id(
-    network: Network,
-    mechanism: Mechanism,
-    costs: PublicCosts | None,
-    cost_budget: Number | None,
+    network: Network, mechanism: Mechanism, provenance: Provenance, cost_budget: Fraction
 ) -> str:
     """Return the id of a release without one: the same network and parameters draw once."""
-    source = "published" if costs is not None else "derived" if cost_budget is None else cost_budget
+    source = str(float(cost_budget)) if cost_budget else provenance.value
     text = f"{network_id(network)} {mechanism.specification()} {source}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{network.name}-{digest}"
 
 
-def _mechanism(
-    network: Network,
+def _maker(
     mechanism: Mechanism | str,
     epsilon: Number | None,
     alpha: Number | None,
     calibration: str,
-    bounds: PublicBounds | str | Path | None,
-    cost_budget: Fraction | None,
-) -> Mechanism:
-    """Return the mechanism of the loads; what buys costs is taken off ε."""
-    limits = as_bounds(bounds, network)
+    bounds: PublicBounds | None,
+) -> Callable[[Fraction], Mechanism]:
+    """Return what makes the mechanism of the loads for an ε; an object has its own."""
     if not isinstance(mechanism, str):
         check_mechanism(mechanism)
-        _check_own_parameters(epsilon, alpha, calibration, limits, cost_budget)
-        return _known(mechanism)
-    for_loads = exact(EPSILON if epsilon is None else epsilon, "epsilon")
-    if cost_budget is not None:
-        if cost_budget >= for_loads:
+        _check_own_parameters(epsilon, alpha, calibration, bounds)
+        known = _known(mechanism)
+        return lambda _: known
+    name, distance = mechanism, ALPHA if alpha is None else alpha
+
+    def make(for_loads: Fraction) -> Mechanism:
+        made = make_mechanism(name, for_loads, distance, calibration=calibration, bounds=bounds)
+        return clamped(made, bounds)
+
+    return make
+
+
+def _cost_budget(
+    asked: Number | None,
+    provenance: Provenance,
+    mechanism: Mechanism | str,
+    make: Callable[[Fraction], Mechanism],
+    epsilon: Fraction,
+    network: Network,
+) -> tuple[Fraction, tuple[CostShare, ...]]:
+    """Return the part of ε that buys a total: what was asked for, or the best share."""
+    if asked is not None:
+        budget = exact(asked, "cost budget")
+        if budget < 0:
+            raise GridveilError(f"cost budget: {asked} must be 0 or more")
+        if not budget:
+            return budget, ()
+        if provenance is not Provenance.PRIVATE:
+            raise GridveilError(_KNOWN_COSTS)
+        if not isinstance(mechanism, str):
             raise GridveilError(
-                f"cost budget: {float(cost_budget):g} must be below ε = {float(for_loads):g}, of "
-                "which it is a part"
+                "cost budget: it is a part of ε; give the mechanism by name, with the whole ε"
             )
-        for_loads -= cost_budget
-    made = make_mechanism(
-        mechanism,
-        for_loads,
-        ALPHA if alpha is None else alpha,
-        calibration=calibration,
-        bounds=limits,
-    )
-    return clamped(made, limits)
+        if budget >= epsilon:
+            raise GridveilError(
+                f"cost budget: {float(budget):g} must be below ε = {float(epsilon):g}, of which it "
+                "is a part"
+            )
+        return budget, ()
+    if provenance is not Provenance.PRIVATE or not isinstance(mechanism, str):
+        return Fraction(0), ()
+    distance = make(epsilon).guarantee().distance
+    shares = cost_shares(make, epsilon, distance, len(network.loads))
+    best = best_share(shares)
+    return (Fraction(0) if best is None else best.share * epsilon), shares
 
 
 def _check_own_parameters(
@@ -502,7 +620,6 @@ def _check_own_parameters(
     alpha: Number | None,
     calibration: str,
     bounds: PublicBounds | None,
-    cost_budget: Fraction | None,
 ) -> None:
     """Refuse parameters beside a mechanism that is an object and has its own."""
     if epsilon is not None or alpha is not None or calibration != CALIBRATION:
@@ -511,10 +628,6 @@ def _check_own_parameters(
         )
     if bounds is not None:
         raise GridveilError("bounds: clamp a mechanism given as an object with gridveil.Clamped")
-    if cost_budget is not None:
-        raise GridveilError(
-            "cost budget: it is a part of ε; give the mechanism by name, with the whole ε"
-        )
 
 
 def _known(mechanism: Mechanism) -> Mechanism:
@@ -525,13 +638,6 @@ def _known(mechanism: Mechanism) -> Mechanism:
             f"mechanism {inner.name!r}: another mechanism is registered under this name"
         )
     return mechanism
-
-
-def _checked_budget(cost_budget: Number) -> Fraction:
-    budget = exact(cost_budget, "cost budget")
-    if budget <= 0:
-        raise GridveilError(f"cost budget: {cost_budget} must be above 0")
-    return budget
 
 
 def _bought_distance(mechanism: Mechanism) -> float:
@@ -575,5 +681,5 @@ def _conditions(costs: PublicCosts | None) -> dict[str, str]:
 
     Without this, changed loads under an old id would give away new costs, again and again.
     """
-    digest = "" if costs is None else costs.derived_digest()
+    digest = "" if costs is None else costs.derived_digest
     return {"costs_derived": digest} if digest else {}

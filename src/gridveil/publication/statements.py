@@ -3,32 +3,119 @@
 Nothing here is computed from a network: these are the texts, names and rules that both sides need.
 """
 
+import math
+from collections.abc import Collection
 from typing import Final
+
+import numpy as np
+
+from gridveil.arrays import FloatArray
 
 LOADS_COLUMNS: Final = ("bus", "p_mw", "q_mvar")
 """The columns of the table of loads."""
 _ROUNDING = 1e-6
 """How far, relatively, a kept gap may exceed β through rounding."""
+_MOST_DIGITS = 12
 
-COSTS_PUBLISHED, COSTS_DERIVED, COSTS_BOUGHT = "published", "derived", "bought"
-"""Where the public costs O* come from."""
+COSTS_PRIVATE, COSTS_PUBLISHED, COSTS_DERIVED = "private", "published", "derived"
+"""Where the costs O* come from."""
+DERIVED_SOURCE = "computed from the raw loads by AC-OPF; not protected by the noise"
+KEPT: Final = ("names", "comments", "sections")
+"""What of a source file can be published as it stands."""
 
 
-def invariants(provenance: str, source: str) -> tuple[tuple[str, str], ...]:
+def private_source(epsilon: float) -> str:
+    """Say where private costs come from; ε is what a private total took, 0 without one."""
+    if not epsilon:
+        return "computed from the private loads; protected like the loads"
+    return (
+        "computed from the private loads and a private total load, which cost ε = "
+        f"{epsilon:g} of this release; protected like the loads"
+    )
+
+
+def is_private_as_a_whole(provenance: str, kept: Collection[str]) -> bool:
+    """Whether nothing in a folder was computed from raw loads but through a mechanism."""
+    return provenance != COSTS_DERIVED and not kept
+
+
+def whole_statement(provenance: str, kept: Collection[str], epsilon: float) -> str:
+    """Say whether the folder is private as a whole, and what is not private in it."""
+    if is_private_as_a_whole(provenance, kept):
+        return (
+            "Private as a whole: whoever gets this folder learns about a load at most what "
+            f"ε = {epsilon:g} allows."
+        )
+    reasons = []
+    if provenance == COSTS_DERIVED:
+        reasons.append(
+            "The owner declares the costs O* public. They were computed from the raw loads: "
+            "whoever did not know them learns from this folder something about the loads that no "
+            "noise protects."
+        )
+    if kept:
+        reasons.append(
+            f"The owner publishes {' and '.join(kept)} of the source file as they stand: no noise "
+            "protects what they say about a load."
+        )
+    return f"Not private as a whole. {' '.join(reasons)}"
+
+
+def invariants(
+    provenance: str, source: str, kept: Collection[str] = ()
+) -> tuple[tuple[str, str], ...]:
     """Return what a release keeps and does not protect, each with where it comes from."""
+    costs = {
+        COSTS_PUBLISHED: f"published: {source}",
+        COSTS_DERIVED: f"declared public by the owner: {source}",
+    }
+    stands = tuple(
+        (f"{kind} of the source file", "declared public by the owner, as they stand")
+        for kind in kept
+    )
     return (
         ("which buses have a load", "public by declaration: the list of load buses"),
         (
-            "topology, impedances, limits, costs, comments and all else in the case file",
-            "public by declaration: the source file, but for its loads and its solution",
+            "topology, impedances, limits, shunts and generators with their costs",
+            "public by declaration: the model of the network",
         ),
-        (
-            "the generators' costs O*, within beta",
-            f"published: {source}" if provenance == COSTS_PUBLISHED else source,
-        ),
+        *stands,
+        ("the costs O*, within beta", costs.get(provenance, source)),
     )
+
+
+def uncovered(not_covered: Collection[str], provenance: str, delta: float) -> list[str]:
+    """Return what a promise does not cover, for costs O* that come from somewhere."""
+    texts = [
+        text.replace(", the costs O*", "") if provenance == COSTS_PRIVATE else text
+        for text in not_covered
+    ]
+    if delta > 0:
+        texts.append("several releases of the same load: their δ add up, and are not counted")
+    return texts
 
 
 def keeps_beta(gap: float, beta: float) -> bool:
     """Whether a gap is within β, but for rounding."""
     return gap <= beta + _ROUNDING
+
+
+def cost_digits(beta: float) -> int:
+    """Return how many significant digits of a cost β can use: rounding costs 5 % of it at most."""
+    if beta <= 0:
+        return _MOST_DIGITS
+    return min(_MOST_DIGITS, 2 + max(0, math.ceil(-math.log10(beta))))
+
+
+def rounded(values: FloatArray, digits: int) -> FloatArray:
+    """Return numbers rounded to significant digits."""
+    return np.array([float(f"{value:.{digits - 1}e}") for value in values.tolist()])
+
+
+def true_cost_meaning(low: float, high: float) -> str:
+    """Say what an interval for the true optimal cost means."""
+    return (
+        "By an estimate from this folder alone, the optimal cost of the true network lies between "
+        f"{low:,.6g} and {high:,.6g} $/h. The estimate is approximate: such intervals are made to "
+        "hold in nine releases out of ten."
+    )

@@ -29,9 +29,10 @@ from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry, network_id
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
-from gridveil.publication.costs import DERIVED_SOURCE, Provenance, PublicCosts
+from gridveil.publication.costs import Provenance, PublicCosts
 from gridveil.publication.make import Basis, Release, certify, draft
 from gridveil.publication.signing import read_private_key
+from gridveil.publication.statements import DERIVED_SOURCE, private_source
 
 
 def assemble(
@@ -48,7 +49,7 @@ def assemble(
         network: The network, its name or its file; its loads are not used.
         contributions: What each party released, or the files.
         outcome: The coordinator's outcome, or its file: the residuals for the report.
-        costs_source: Where O* was published; empty if it was computed from raw loads.
+        costs_source: Where O* was published; empty if it was computed from loads.
         key: Sign the certificate with this Ed25519 key, or the PEM file of each.
 
     Raises:
@@ -65,20 +66,22 @@ def assemble(
     ]
     if not isinstance(network, Network):
         network = _load_network(network, read)
-    derived = any(each.run.costs_derived for each in read)
-    if derived and costs_source:
+    provenance = _provenance(read)
+    if provenance is not Provenance.PUBLISHED and costs_source:
         raise GridveilError(
-            "costs_source: the costs O* of this run were computed from raw loads, not published"
+            f"costs_source: the costs O* of this run are {provenance.value}, not published"
         )
-    if not derived and not costs_source:
+    if provenance is Provenance.PUBLISHED and not costs_source:
         raise GridveilError("costs_source: say where the costs O* of this run were published")
     if outcome is not None and not isinstance(outcome, Outcome):
         outcome = read_outcome(Path(outcome))
     return assemble_release(
         network,
         read,
-        Provenance.DERIVED if derived else Provenance.PUBLISHED,
-        costs_source or DERIVED_SOURCE,
+        provenance,
+        {Provenance.DERIVED: DERIVED_SOURCE, Provenance.PRIVATE: private_source(0.0)}.get(
+            provenance, costs_source
+        ),
         None if outcome is None else outcome.residuals,
         read_private_key(Path(key)) if isinstance(key, str | Path) else key,
     )
@@ -99,8 +102,9 @@ def assemble_release(
     and dual ones of every iteration.
     """
     _check(network, contributions)
-    restored = _restored(network, contributions)
     first = contributions[0]
+    public = _public_costs(network, contributions, provenance, source).for_beta(first.run.beta)
+    restored = _restored(network, contributions, public.values)
     basis = Basis(
         release_id=first.run.id,
         guarantee=_guarantee(contributions),
@@ -108,7 +112,7 @@ def assemble_release(
         origin=Origin.EXACT,
         epsilon_costs=0.0,
         entry=_entry(contributions),
-        costs=PublicCosts(restored.costs, provenance, source),
+        costs=public,
         beta=first.run.beta,
         band=BandKind.GENERATOR,
         method=Agents,
@@ -179,7 +183,26 @@ def _check_complete(component: str, expected: Sequence[int], found: Sequence[int
         raise GridveilError(f"{component} {unknown[0]}: the network has no such {component}")
 
 
-def _restored(network: Network, contributions: Sequence[Contribution]) -> Restored:
+def _provenance(contributions: Sequence[Contribution]) -> Provenance:
+    """Return where the costs O* of a run come from."""
+    if any(each.run.costs_derived for each in contributions):
+        return Provenance.DERIVED
+    if any(each.run.costs_private for each in contributions):
+        return Provenance.PRIVATE
+    return Provenance.PUBLISHED
+
+
+def _public_costs(
+    network: Network, contributions: Sequence[Contribution], provenance: Provenance, source: str
+) -> PublicCosts:
+    costs = {gen.number: gen.public_cost for each in contributions for gen in each.generators}
+    values = np.array([costs[number] for number in component_numbers(network)[GENERATOR]])
+    return PublicCosts(values, provenance, source)
+
+
+def _restored(
+    network: Network, contributions: Sequence[Contribution], costs: FloatArray
+) -> Restored:
     """Return what the parties agreed on after a last central step, evaluated like any result."""
     numbers = component_numbers(network)
     loads = {load.bus: load for each in contributions for load in each.loads}
@@ -192,7 +215,6 @@ def _restored(network: Network, contributions: Sequence[Contribution]) -> Restor
         *(np.array([getattr(buses[n], c) for n in numbers[BUS]]) for c in ("v", "theta")),
         *(np.array([getattr(gens[n], c) for n in numbers[GENERATOR]]) for c in ("p", "q")),
     )
-    costs = np.array([gens[number].public_cost for number in numbers[GENERATOR]])
     first = contributions[0]
     status = Status[first.status]
     if status is Status.FAILED:

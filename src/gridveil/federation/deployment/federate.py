@@ -2,9 +2,10 @@
 
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.policy import Policy
@@ -12,10 +13,12 @@ from gridveil.defaults import ALPHA, BETA, EPSILON, MAX_ITERATIONS, MECHANISM, T
 from gridveil.errors import GridveilError, document_errors
 from gridveil.federation.deployment.assembly import assemble_release, check_certifiable
 from gridveil.federation.deployment.local_configs import write_configs
+from gridveil.federation.deployment.noise import draw_noisy_loads, run_mechanism
 from gridveil.federation.deployment.processes import Watch, run_members
 from gridveil.federation.deployment.signals import exit_on_sigterm
 from gridveil.federation.partition.ownership import Partition, as_partition
 from gridveil.federation.partition.ownership import partition as assign_parties
+from gridveil.federation.partition.slices import Slice
 from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.settings import Run
@@ -24,9 +27,19 @@ from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.ledger import Ledger, default_path, network_id
-from gridveil.publication.costs import CostsLike, PublicCosts, derived_costs, given_costs
+from gridveil.publication.case_file import blank
+from gridveil.publication.costs import (
+    CostsLike,
+    Provenance,
+    PublicCosts,
+    as_public_costs,
+    cost_provenance,
+    derived_costs,
+    private_costs,
+)
 from gridveil.publication.make import Release
 from gridveil.publication.signing import read_private_key
+from gridveil.publication.statements import private_source
 
 
 def federate(
@@ -43,6 +56,7 @@ def federate(
     tolerance: float = TOLERANCE,
     costs: CostsLike | None = None,
     costs_source: str = "",
+    declare_public: Collection[str] | str = (),
     release_id: str | None = None,
     ledger: Ledger | str | Path | None = None,
     key: Ed25519PrivateKey | str | Path | None = None,
@@ -65,9 +79,11 @@ def federate(
         policy: How penalties change.
         max_iterations: Of the agents.
         tolerance: Of the agents' residuals, in p.u.
-        costs: The public costs O* in $/h: known ones, an array of them, or a CSV file. By default
-            they are computed from the raw loads, which no noise protects.
+        costs: The costs O* in $/h. By default they are private: this process draws the noise of
+            all parties first, each through the ledger, and computes them from the private loads.
+            Known ones are an array or a CSV file; "derived" ones are computed from the raw loads.
         costs_source: Where costs in an array or a file were published.
+        declare_public: "costs": the owner declares costs public that are derived.
         release_id: Name of the draw; noise is drawn and charged only once for an id. By default it
             is made from the network, the partition and the parameters.
         ledger: The ledger of all parties; GRIDVEIL_LEDGER or a file in your data folder by default.
@@ -90,10 +106,12 @@ def federate(
     signing_key = read_private_key(Path(key)) if isinstance(key, str | Path) else key
     network = as_network(network)
     owned = _partition(network, parties, partition)
-    public = given_costs(costs, costs_source, network) or derived_costs(network)
+    provenance = cost_provenance(costs, costs_source, declare_public)
+    public = _known_costs(network, provenance, costs, costs_source)
     with document_errors("federate"):
         run = Run(
-            id=release_id or default_release_id(network, owned, epsilon, alpha, mechanism, public),
+            id=release_id
+            or default_release_id(network, owned, epsilon, alpha, mechanism, provenance),
             parties=owned.parties,
             mechanism=str(mechanism),
             epsilon=str(exact(epsilon, "epsilon")),
@@ -102,13 +120,18 @@ def federate(
             policy=Policy(policy),
             max_iterations=max_iterations,
             tolerance=tolerance,
-            costs_derived=public.derived_digest(),
+            costs_derived=public.derived_digest,
+            costs_private=provenance is Provenance.PRIVATE,
         )
     check_certifiable(network, run, public)  # refused before any process is started
-    slices = split(network, owned, public)
+    slices = split(network, owned, public, declare_public=declare_public)
     path = ledger.path if isinstance(ledger, Ledger) else Path(ledger or default_path())
     with exit_on_sigterm(), tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
         compile_agents(log)
+        if provenance is Provenance.PRIVATE:
+            log("private costs")
+            public = _private_costs(network, slices, run, path)
+            slices = split(network, owned, public)
         write_configs(Path(name), slices, run, path)
         contributions, outcome = run_members(Path(name), slices, watch)
         log("verification and report")
@@ -124,14 +147,41 @@ def default_release_id(
     epsilon: Number,
     alpha: Number,
     mechanism: str,
-    costs: PublicCosts,
+    provenance: Provenance,
 ) -> str:
     """Return the id of a release without one: the same parties and parameters draw only once."""
     text = (
         f"{network_id(network)} {partition} {exact(epsilon, 'epsilon')} {exact(alpha, 'alpha')} "
-        f"{mechanism} {costs.provenance}"
+        f"{mechanism} {provenance}"
     )
     return f"{network.name}-federated-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _known_costs(
+    network: Network, provenance: Provenance, costs: CostsLike | None, source: str
+) -> PublicCosts:
+    """Return costs that no private load is needed for; zeros in place of private ones."""
+    if isinstance(costs, PublicCosts):
+        return costs
+    if provenance is Provenance.DERIVED:
+        return derived_costs(network)
+    if provenance is Provenance.PRIVATE or costs is None:
+        nothing = np.zeros(len(network.generators))
+        return PublicCosts(nothing, provenance, private_source(0.0))
+    return as_public_costs(costs, source, network)
+
+
+def _private_costs(
+    network: Network, slices: Sequence[Slice], run: Run, ledger: Path
+) -> PublicCosts:
+    """Draw the noise of every party, which then finds it in the ledger, and compute the costs."""
+    mechanism = run_mechanism(run)
+    private: dict[int, list[float]] = {}
+    for part in slices:
+        noisy, _ = draw_noisy_loads(part, run, mechanism, ledger)
+        private.update(zip(part.load_buses, noisy.reshape(2, -1).T.tolist(), strict=True))
+    loads = np.array([private[bus] for bus in network.load_buses])
+    return private_costs(blank(network), loads, 0).for_beta(run.beta)
 
 
 def _partition(

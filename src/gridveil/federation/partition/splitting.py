@@ -1,12 +1,13 @@
 """Splits a network into the slices of its parties."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
 from gridveil.federation.partition.ownership import (
     GENERATOR,
     LINE,
@@ -30,7 +31,14 @@ from gridveil.network.costs import CostFunctions
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.ledger import network_id
-from gridveil.publication.costs import CostsLike, derived_costs, given_costs
+from gridveil.publication.costs import (
+    CostsLike,
+    Provenance,
+    PublicCosts,
+    as_public_costs,
+    cost_provenance,
+    derived_costs,
+)
 from gridveil.publication.folder import write_folder
 
 T = TypeVar("T")
@@ -41,6 +49,7 @@ def split(
     partition: Partition | str | Path,
     costs: CostsLike | None = None,
     costs_source: str = "",
+    declare_public: Collection[str] | str = (),
 ) -> list[Slice]:
     """Split a network into the slices of its parties, sorted by name.
 
@@ -49,22 +58,25 @@ def split(
     Args:
         network: The network, its name or its file.
         partition: Who owns what, or the CSV file that says so.
-        costs: The public costs O* of the generators in $/h: known ones, an array of them, or a CSV
-            file. By default they are computed from the raw loads, which no noise protects.
-        costs_source: Where a file of costs was published.
+        costs: The costs O* of the generators in $/h: known ones, an array of them, a CSV file, or
+            "derived", computed from the raw loads, which no noise protects. Private costs follow
+            from private loads, which nobody has yet.
+        costs_source: Where known costs were published.
+        declare_public: "costs": the owner declares costs public that are derived.
 
     Raises:
         GridveilError: Partition or costs do not fit the network.
 
     Example:
         >>> from gridveil.federation.partition.ownership import partition
-        >>> slices = split("case14_ieee", partition("case14_ieee", parties=3))
+        >>> owned = partition("case14_ieee", parties=3)
+        >>> slices = split("case14_ieee", owned, "derived", declare_public="costs")
         >>> slices[0].party, slices[0].neighbours
         ('party-1', ('party-2', 'party-3'))
     """
     network = as_network(network)
     owned = as_partition(partition, network)
-    public = given_costs(costs, costs_source, network) or derived_costs(network)
+    public = _costs(network, costs, costs_source, declare_public)
     buses = _buses(network, owned)
     loads = _loads(network, owned)
     generators = _generators(network, owned, public.values)
@@ -75,7 +87,7 @@ def split(
             network=network.name,
             network_id=network_id(network),
             base_mva=network.base_mva,
-            costs_derived=public.derived_digest(),
+            costs_derived=public.derived_digest,
             cost_scale=float(np.abs(public.values).sum()),
             buses=_owned_by(party, owned.buses, buses),
             loads=_owned_by(party, owned.loads, loads),
@@ -84,6 +96,27 @@ def split(
         )
         for party in owned.parties
     ]
+
+
+def _costs(
+    network: Network,
+    costs: CostsLike | None,
+    source: str,
+    declare_public: Collection[str] | str,
+) -> PublicCosts:
+    provenance = cost_provenance(costs, source, declare_public)
+    if isinstance(costs, PublicCosts):
+        return costs
+    if provenance is Provenance.DERIVED:
+        return derived_costs(network)
+    if provenance is Provenance.PUBLISHED and costs is not None:
+        return as_public_costs(costs, source, network)
+    raise GridveilError(
+        "--costs (costs in Python): a slice holds the costs O* of its generators, and private ones "
+        "follow from loads that no party has drawn yet. Give costs that were published "
+        "(--costs FILE --costs-source TEXT), or '--costs derived --declare-public costs'; 'gridveil "
+        "federate' draws first, and has private costs"
+    )
 
 
 def write_slices(slices: Sequence[Slice], folder: Path) -> None:

@@ -32,6 +32,8 @@ class Run(BaseModel):
     """Of the residuals, in p.u."""
     costs_derived: str = ""
     """Digest of O* if they were computed from the raw loads: an id is valid for one day's costs."""
+    costs_private: bool = False
+    """Whether O* were computed from the private loads of this run."""
     patience: _Positive = 30.0
     """Seconds without a message from a member after which the others stop."""
 

@@ -22,6 +22,7 @@ _ASSIGNMENT = re.compile(r"(?P<struct>[A-Za-z]\w*)\.(?P<name>[\w.]+)\s*=\s*(?P<v
 _SCALAR = re.compile(r"(?P<value>'(?:[^']|'')*'|\"[^\"]*\"|[^;,\s]+)\s*(?:[;,]\s*(?P<rest>.*))?$")
 _STRING = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
 _BARE_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\.?\d[\d.eE+-]*|\d+\.\d+")
+_SCALARS = {"version", "baseMVA"}
 _MATLAB = "MATLAB code is not run: only assignments such as 'mpc.bus = [...]' are read"
 
 
@@ -47,6 +48,20 @@ def parse_matpower(text: str, source: str, name: str) -> CaseFile:
     return _Parser(text, source).parse(name)
 
 
+def comments_of(text: str) -> list[str]:
+    """Return every comment of a case file, without the signs that begin it."""
+    found, in_block = [], False
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped in ("%{", "%}"):
+            in_block = stripped == "%{"
+        elif in_block:
+            found.append(stripped)
+        elif "%" in line:
+            found.append(line[len(_without_comment(line)) :].lstrip("%").strip())
+    return [comment for comment in found if comment]
+
+
 @dataclass(frozen=True)
 class _Line:
     number: int
@@ -67,6 +82,7 @@ class _Parser:
         self._sections: dict[str, int] = {}
         self._scalars: dict[str, str] = {}
         self._tables: dict[str, Table] = {}
+        self._others: dict[str, str] = {}
         self._problems: list[Problem] = []
 
     def parse(self, name: str) -> CaseFile:
@@ -86,7 +102,9 @@ class _Parser:
                 self._problems.append(Problem(ProblemKind.SYNTAX, reason, table, line=at))
         if self._problems:
             raise CaseError(self._source, self._problems)
-        return CaseFile(self._source, name, self._text, base_mva, self._tables, self._sections)
+        return CaseFile(
+            self._source, name, self._text, base_mva, self._tables, self._sections, self._others
+        )
 
     def _code_lines(self) -> Iterator[_Line]:
         """Yield the lines that hold code, without comments and block comments."""
@@ -152,20 +170,25 @@ class _Parser:
             reason = f"cannot read {_excerpt(code)} as the value of mpc.{name}"
             self._fail(ProblemKind.SYNTAX, reason, line)
         self._scalars[name] = match["value"].strip("'\"")
+        if name not in _SCALARS:
+            self._others[name] = match["value"]
         rest = match["rest"]
         if not rest:
             return None
         return _Line(line.number, line.start + len(line.code.rstrip()) - len(rest), rest)
 
     def _cells(self, name: str, first: _Line) -> None:
-        """Skip a cell array: names and notes, which survive in the text but are not read."""
+        """Read a cell array, names and notes, as text."""
         depth, line = 0, first
+        lines = [first.code[first.code.index("{") :].strip()]
         while True:
             bare = _STRING.sub("", line.code)
             depth += bare.count("{") - bare.count("}")
             if depth <= 0:
+                self._others[name] = "\n\t".join(lines).removesuffix(";")
                 return
             line = self._next_line(name, first)
+            lines.append(line.code.strip())
 
     def _matrix(self, name: str, first: _Line, body_start: int) -> None:
         rows: list[list[str]] = []
@@ -204,6 +227,9 @@ class _Parser:
             start = line.start
         if name in COLUMNS:
             self._add_table(name, first.number, rows, lines, spans)
+        if name not in REQUIRED_COLUMNS:
+            body = "".join("\t" + "\t".join(row) + ";\n" for row in rows)
+            self._others[name] = f"[\n{body}]"
 
     def _add_table(
         self,

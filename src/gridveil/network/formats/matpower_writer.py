@@ -7,7 +7,6 @@ from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS, CaseFile, Edit
 
 _TOKEN = re.compile(r"(?P<skipped>(?:%|\.\.\.)[^\n]*)|[^\s,%]+")
-_BLANKS = re.compile(r"[ \t]*")
 
 
 def edited_text(case: CaseFile, edits: Sequence[Edit]) -> str:
@@ -24,30 +23,6 @@ def edited_text(case: CaseFile, edits: Sequence[Edit]) -> str:
     return "".join([*pieces, case.text[position:]])
 
 
-def respaced_text(case: CaseFile, edits: Sequence[Edit], tables: Sequence[str]) -> str:
-    """Return the text with cells replaced and all rows of some tables written anew, with tabs.
-
-    Blanks that align columns tell how long the numbers were that stood there.
-    """
-    cells: dict[tuple[str, int], dict[int, str]] = {}
-    for edit in edits:
-        cells.setdefault((edit.table, edit.row), {})[_column_index(edit)] = _number_text(edit.value)
-    replacements: list[tuple[int, int, str]] = []
-    for name in tables:
-        for row, (start, end) in enumerate(case.tables[name].row_spans.tolist()):
-            values = [token[0] for token in _row_tokens(case, name, row)]
-            for index, value in cells.get((name, row), {}).items():
-                values[index] = value
-            after = _BLANKS.match(case.text, end)
-            replacements.append((start, after.end() if after else end, "\t".join(values)))
-    pieces: list[str] = []
-    position = 0
-    for start, end, row_text in sorted(replacements):
-        pieces += (case.text[position:start].rstrip(" \t"), "\t", row_text)
-        position = end
-    return "".join([*pieces, case.text[position:]])
-
-
 def text_of_tables(tables: Mapping[str, FloatArray], base_mva: float) -> str:
     """Return the text of a case that holds these tables and nothing else."""
     lines = [
@@ -56,8 +31,9 @@ def text_of_tables(tables: Mapping[str, FloatArray], base_mva: float) -> str:
         f"mpc.baseMVA = {_number_text(base_mva)};",
     ]
     for table, values in tables.items():
+        names = COLUMNS[table][: values.shape[1]]
         rows = ["\t" + "\t".join(map(_number_text, row)) + ";" for row in values.tolist()]
-        lines += [f"mpc.{table} = [", *rows, "];"]
+        lines += ["", "%\t" + "\t".join(names), f"mpc.{table} = [", *rows, "];"]
     return "\n".join(lines) + "\n"
 
 
@@ -75,4 +51,5 @@ def _column_index(edit: Edit) -> int:
 
 def _number_text(value: float) -> str:
     """Return the shortest text that reads back as the same number, in MATLAB's spelling."""
-    return repr(float(value)).replace("inf", "Inf").replace("nan", "NaN")
+    text = repr(float(value)).removesuffix(".0")
+    return text.replace("inf", "Inf").replace("nan", "NaN")

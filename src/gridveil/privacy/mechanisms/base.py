@@ -118,6 +118,22 @@ class Mechanism(ABC):
         It stands in the ledger and in the certificate.
         """
 
+    def noise_variance(self) -> float | None:
+        """Return the variance of P, and of Q, in p.u.², where it is the same for every load.
+
+        None where it depends on the load, or where the mechanism does not say.
+        """
+        return None
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, str]) -> Self | None:
+        """Make it from its own specification, as a certificate has it.
+
+        None where a certificate does not hold all that it takes, as where there are public bounds.
+        """
+        del parameters
+        return None
+
     def audit_pairs(self) -> tuple[Pair, ...]:
         """Return pairs of loads that it promises to keep apart, for the audit to play with."""
         distance = self.guarantee().distance

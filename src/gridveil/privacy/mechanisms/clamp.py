@@ -63,6 +63,10 @@ class Clamped(Mechanism):
         """Return the other mechanism's loss there: exact inside the bounds, a statistic at them."""
         return self.mechanism.loss(output, one, other)
 
+    def noise_variance(self) -> float | None:
+        """Return the other mechanism's variance; clamping makes it smaller at the bounds."""
+        return self.mechanism.noise_variance()
+
     def audit_pairs(self) -> tuple[Pair, ...]:
         """Return the pairs of the other mechanism."""
         return self.mechanism.audit_pairs()

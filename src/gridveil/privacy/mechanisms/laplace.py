@@ -1,6 +1,6 @@
 """What the two Laplace mechanisms share: parameters, what they promise, how that is checked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -27,6 +27,8 @@ class LaplaceMechanism(Mechanism):
     """Additive noise of scale (α/γ + 2)/ε grid steps."""
 
     name: ClassVar[str]
+    squared_scales: ClassVar[float]
+    """The variance of P, and of Q, in squared noise scales."""
     calibration: Calibration
 
     @classmethod
@@ -64,6 +66,19 @@ class LaplaceMechanism(Mechanism):
     def specification(self) -> dict[str, str]:
         """Return every parameter."""
         return {"mechanism": self.name, **self.calibration.specification()}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, str]) -> Self | None:
+        """Make the mechanism from its specification, without the bounds it may be clamped to."""
+        try:
+            return cls.of(*(parameters[name] for name in ("epsilon", "alpha", "step")))
+        except (KeyError, GridveilError):
+            return None
+
+    def noise_variance(self) -> float:
+        """Return the variance of P, and of Q, in p.u.²: to 1e-6, since a scale has many steps."""
+        scale = self.calibration.scale * float(self.calibration.step)
+        return self.squared_scales * scale * scale
 
     @classmethod
     def checks(cls, stated: StatedProtection) -> Iterator[Claim]:

@@ -30,6 +30,7 @@ class PolarLaplace(LaplaceMechanism):
     """Exact discrete planar Laplace noise on the complex load."""
 
     name: ClassVar[str] = "polar-laplace"
+    squared_scales: ClassVar[float] = 3.0
 
     def release(self, loads: IntArray) -> IntArray:
         """Return private values of loads on the grid."""

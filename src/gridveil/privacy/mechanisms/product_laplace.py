@@ -24,6 +24,7 @@ class ProductLaplace(LaplaceMechanism):
     """Independent discrete Laplace noise on P and Q, from OpenDP."""
 
     name: ClassVar[str] = "product-laplace"
+    squared_scales: ClassVar[float] = 2.0
 
     def release(self, loads: IntArray) -> IntArray:
         """Return private values of loads on the grid."""

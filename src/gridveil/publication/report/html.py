@@ -1,23 +1,45 @@
 """The shell of a page, and its tables."""
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
 
 def html_page(title: str, body: str) -> bytes:
-    """Return a whole page with its style and script inside."""
-    style, script = (
-        files("gridveil.publication.report").joinpath(name).read_text(encoding="utf-8")
-        for name in ("style.css", "script.js")
+    """Return a whole page with its style and script inside.
+
+    Its content security policy allows no other style and no other script, and no connection.
+    """
+    style, script = page_texts()
+    policy = (
+        f"default-src 'none'; style-src '{_source(style)}'; script-src '{_source(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head>"
         f"<body><main>{body}</main><script>{script}</script></body></html>\n"
     )
     return page.encode("utf-8", "replace")
+
+
+def page_texts() -> tuple[str, str]:
+    """Return the style and the script that every page has."""
+    style, script = (
+        files("gridveil.publication.report").joinpath(name).read_text(encoding="utf-8")
+        for name in ("style.css", "script.js")
+    )
+    return style, script
+
+
+def _source(text: str) -> str:
+    """Return a text as a content security policy names it: by its hash."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def details(summary: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

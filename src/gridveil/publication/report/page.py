@@ -1,7 +1,7 @@
 """The report of a release as one HTML page: for a manager on top, for an engineer below.
 
-Everything on it follows from what is published anyway: the released network, its certificate, and
-the history of the agents, who never saw a raw load.
+Everything on it follows from the other files of the release, so that whoever verifies one makes its
+page again and compares.
 """
 
 from html import escape
@@ -10,12 +10,12 @@ import numpy as np
 
 from gridveil.admm.history import History
 from gridveil.arrays import FloatArray
-from gridveil.network.positions import positions
 from gridveil.opf.operating_point import complex_flows
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.charts import Curve, bands, bars, curves, network_graph
 from gridveil.publication.report.html import details, html_page, table
+from gridveil.publication.statements import COSTS_PRIVATE
 
 _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator is not drawn."""
@@ -23,15 +23,25 @@ _DRAWN_GENERATORS = 40
 
 
 def report_page(
-    certificate: Certificate, published: PublishedCase, history: History | None
+    certificate: Certificate,
+    published: PublishedCase,
+    place: FloatArray,
+    history: History | None,
 ) -> bytes:
-    """Return the page; `history` is that of the agents, if they solved the fidelity phase."""
+    """Return the page.
+
+    Args:
+        certificate: That of the release; its digests play no part.
+        published: The released network.
+        place: Where to draw each bus, of shape (buses, 2).
+        history: That of the agents, if they solved the fidelity phase.
+    """
     body = "".join(
         [
             _summary(certificate),
             _guarantee(certificate),
             _generators(certificate, published),
-            _network(published),
+            _network(published, place),
             _lines(published),
             _convergence(history),
             _checks(certificate),
@@ -63,6 +73,8 @@ def _summary(certificate: Certificate) -> str:
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
         "enough that the network works: power flows, no limit is broken, and "
         f"{escape(fidelity.promise)}.</p>"
+        f'<p class="{"whole" if certificate.private_as_a_whole else "alarm"}">'
+        f"{escape(certificate.statement)}</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
 
@@ -108,11 +120,15 @@ def _generators(certificate: Certificate, published: PublishedCase) -> str:
         f"{name}: {c:,.2f} $/h against O* {t:,.2f} ({gap:+.3%}), {p * base:,.1f} MW"
         for name, c, t, gap, p in zip(names, cost, target, gaps, published.point.p, strict=True)
     ]
-    kept, beta = certificate.fidelity, certificate.fidelity.beta
+    kept, beta, source = certificate.fidelity, certificate.fidelity.beta, certificate.costs.source
+    true_cost = certificate.costs.true_cost
+    about = "" if true_cost is None else f" {true_cost.meaning}"
+    if certificate.costs.provenance == COSTS_PRIVATE:
+        about = f" They are an estimate, and β is relative to it.{about}"
     costly = np.flatnonzero(np.abs(target) > _NEGLIGIBLE * np.abs(target).sum())
     order = costly[np.argsort(-np.abs(target[costly]), kind="stable")][:_DRAWN_GENERATORS]
     chart = bands(
-        "Cost of each generator relative to its public cost, with the allowed band",
+        "Cost of each generator relative to its cost O*, with the allowed band",
         [short[g] for g in order],
         gaps[order],
         beta,
@@ -127,7 +143,8 @@ def _generators(certificate: Certificate, published: PublishedCase) -> str:
     cut = f" The {len(order)} dearest of {len(cost)} are drawn." if len(cost) > len(order) else ""
     heads = ("generator", "cost, $/h", "O*, $/h", "gap", "MW", "MVAr")
     return (
-        "<section><h2>Do generators cost what they should?</h2><p>The published dispatch costs "
+        f"<section><h2>Do generators cost what they should?</h2><p>The costs O* are "
+        f"{escape(source)}.{escape(about)}</p><p>The published dispatch costs "
         f"{kept.cost_dispatch:,.2f} $/h ({kept.cost_gap_dispatch:+.3%} against O*), the optimal "
         f"one {kept.cost_optimal:,.2f} $/h ({kept.cost_gap_optimal:+.3%}). The shaded band is "
         f"±{beta:.3g}.{cut}</p>"
@@ -135,7 +152,7 @@ def _generators(certificate: Certificate, published: PublishedCase) -> str:
     )
 
 
-def _network(published: PublishedCase) -> str:
+def _network(published: PublishedCase, place: FloatArray) -> str:
     network, base, point = published.network, published.network.base_mva, published.point
     loading, flow = _loading(published)
     p, q = network.bus_load()
@@ -149,7 +166,7 @@ def _network(published: PublishedCase) -> str:
     ]
     chart = network_graph(
         "The network as a graph; buses by the size of their released load, lines by loading",
-        positions(network.buses, network.lines),
+        place,
         np.stack([network.lines.from_bus, network.lines.to_bus], axis=1).astype(float),
         np.nan_to_num(loading),
         np.hypot(p, q),
@@ -248,9 +265,12 @@ def _checks(certificate: Certificate) -> str:
     ]
     versions = sorted(certificate.software.items())
     return (
-        "<section><h2>Check it yourself</h2><p>Nothing here has to be believed: "
-        "<code>gridveil verify</code> on this folder recomputes every claim, with an AC-OPF of its "
-        f"own.</p>{table(('constraint', 'largest violation, p.u. or radians'), broken)}"
+        "<section><h2>Check it yourself</h2><p><code>gridveil verify</code> on this folder "
+        "recomputes the figures, with an AC-OPF of its own, makes this page again, and says which "
+        "theorem the promise follows from. Some things only the owner can know, and have to be "
+        "believed: that the noise was drawn as stated, what was released of these loads before, "
+        "and where published costs come from. Without a signature, anyone could have written "
+        f"them.</p>{table(('constraint', 'largest violation, p.u. or radians'), broken)}"
         f"{details('Software', ('package', 'version'), versions)}</section>"
     )
 

@@ -1,0 +1,69 @@
+"""Which numbers may stand in the files of a release: private ones, and what follows from them.
+
+For the last scan (scan.py), which takes any other number that equals a raw load for a leak.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gridveil.arrays import FloatArray
+from gridveil.opf.operating_point import complex_flows
+from gridveil.privacy.phase import NoisyLoads
+from gridveil.privacy.total import NoisyTotal
+from gridveil.publication.make import Release
+from gridveil.publication.report.html import page_texts
+from gridveil.publication.scan import Explained
+
+
+def explained(
+    made: Release, noisy: NoisyLoads, total: NoisyTotal | None, texts: tuple[str | bytes, ...]
+) -> Explained:
+    """Return what may stand in the files of a release.
+
+    Args:
+        made: The release.
+        noisy: The private loads it was made from.
+        total: The private total, if one was bought.
+        texts: What was written before anything was drawn.
+    """
+    private = np.stack([noisy.p, noisy.q], axis=1)
+    numbers = [private, *_published(made)]
+    if total is not None:
+        numbers.append(np.array([total.p, total.q]))
+    return Explained(
+        numbers=tuple(numbers),
+        texts=(*texts, *page_texts()),
+        private=private,
+        released=made.published.network.loads.values,
+        grid_step=noisy.guarantee.step,
+    )
+
+
+def _published(made: Release) -> Iterator[FloatArray]:
+    """Give the numbers of the released network, of its operating point and of its costs."""
+    network, point = made.published.network, made.published.point
+    base = network.base_mva
+    yield from (table.values for table in network.case.tables.values())
+    yield from (network.loads.values * base, np.stack(network.bus_load()) * base)
+    yield from (point.v, np.degrees(point.theta), point.p * base, point.q * base)
+    for flow in complex_flows(network, point):
+        yield np.abs(flow) * base
+        yield np.abs(flow) / network.lines.rate
+    yield network.lines.rate * base
+    yield network.generators.costs(point.p)
+    yield _relative(network.generators.costs(point.p), made.restored.costs)
+    stated = made.certificate
+    yield np.array(stated.costs.dollars_per_hour)
+    if stated.costs.true_cost is not None:
+        yield np.array([stated.costs.true_cost.low, stated.costs.true_cost.high])
+    figures = {**vars(stated.fidelity), **vars(stated.fidelity.violations)}
+    yield np.array([value for value in figures.values() if isinstance(value, float)])
+    if made.restored.agents is not None:
+        history = made.restored.agents.history
+        yield np.stack([history.primal, history.dual, history.rho, history.cost])
+
+
+def _relative(costs: FloatArray, targets: FloatArray) -> FloatArray:
+    size = np.abs(targets)
+    return np.divide(costs - targets, size, out=np.zeros_like(costs), where=size != 0)

@@ -1,0 +1,73 @@
+"""What a release publishes as it is, listed for the owner before anything is drawn.
+
+Some customers are not loads in a case file: a large consumer may be a generator whose output is
+negative, a reactor a shunt. They are public with the rest of the model, unless the owner makes
+loads of them first.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from gridveil.arrays import IntArray
+from gridveil.network.network import Network
+from gridveil.publication.statements import COSTS_DERIVED, COSTS_PUBLISHED
+
+_SHOWN = 5
+"""Components that are named; the others are counted."""
+
+
+def public_parts(network: Network, provenance: str, kept: Collection[str]) -> tuple[str, ...]:
+    """Return what is published as it is, a phrase for each kind.
+
+    Args:
+        network: The network.
+        provenance: Where the costs O* come from.
+        kept: What of the source file is published as it stands.
+    """
+    return tuple(_parts(network, provenance, kept))
+
+
+def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator[str]:
+    buses, gens, lines = network.buses, network.generators, network.lines
+    yield f"the name {network.name!r} and the base of {network.base_mva:g} MVA"
+    yield f"which {len(network.loads)} buses have a load, but not how large it is"
+    yield (
+        f"{len(network.case.tables['bus'])} buses with numbers, areas, zones, base and limit "
+        "voltages"
+    )
+    yield f"{len(lines)} lines and transformers in service: ends, impedances, taps, limits"
+    yield f"{len(gens)} generators in service: bus, limits, cost functions"
+    consumers = np.flatnonzero((gens.p_min < 0) & (gens.p_max <= 0))
+    if len(consumers):
+        names = [network.generator_name(g) for g in consumers]
+        yield (
+            f"{_count(names, 'consumer')} modelled as generators with negative output, with their "
+            f"limits and costs: {_listed(names)}"
+        )
+    storage = np.flatnonzero((gens.p_min < 0) & (gens.p_max > 0))
+    if len(storage):
+        names = [network.generator_name(g) for g in storage]
+        yield f"{_count(names, 'generator')} that can also consume: {_listed(names)}"
+    shunts: IntArray = np.flatnonzero((buses.shunt_g != 0) | (buses.shunt_b != 0))
+    if len(shunts):
+        names = [network.bus_name(bus) for bus in shunts]
+        yield f"{_count(names, 'shunt')}, with their size: {_listed(names)}"
+    out = {name: len(table) for name, table in network.case.tables.items()}
+    idle = out["branch"] - len(lines) + out["gen"] - len(gens)
+    if idle:
+        yield f"{idle} lines and generators that are out of service, with all their columns"
+    if provenance == COSTS_PUBLISHED:
+        yield "the costs O*, which were published before"
+    if provenance == COSTS_DERIVED:
+        yield "the costs O* of the raw loads, by your declaration"
+    yield from (f"{kind} of the source file, as they stand" for kind in kept)
+
+
+def _count(names: Sequence[str], noun: str) -> str:
+    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
