@@ -1,0 +1,90 @@
+"""Raw loads, their sums and their noise as numbers that must stand in no file, each with a name."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.network.network import Network
+
+SAME = 1e-12
+"""Relative difference up to which two numbers are the same, but for the last bits."""
+_LEAST = 1e-9
+"""Smaller numbers, in any unit, are numerical noise and give nothing away."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Secrets:
+    """Everything no number may agree with, sorted by size, without signs."""
+
+    values: FloatArray
+    order: IntArray
+    """The rank of each value; of values that are the same, the first is named."""
+    names: list[str]
+
+    def nearest(self, number: float, slack: float) -> str:
+        """Return the name of what is nearest to a number, at most `slack` away."""
+        low = np.searchsorted(self.values, number - slack, side="left")
+        high = np.searchsorted(self.values, number + slack, side="right")
+        distance = np.abs(self.values[low:high] - number)
+        same = distance <= distance.min() + SAME * number
+        return self.names[int(self.order[low:high][same].min()) % len(self.names)]
+
+
+def secrets_of(
+    network: Network, private: FloatArray, released: FloatArray, grid_step: float | None
+) -> Secrets:
+    """Return what must not stand in any file, in every unit that a mistake may leave it in."""
+    bus, base, loads = network.case.tables["bus"], network.base_mva, network.loads
+    listed = np.stack([bus.column("Pd"), bus.column("Qd")], axis=1)
+    rows = np.flatnonzero(listed.any(axis=1))
+    named = [
+        *_named(network, loads.row, loads.values, "{} of bus {}", "{}"),
+        *_named(network, rows, listed[rows] / base, "{} of bus {}", "{}"),
+        *_differences(network, private, "noise"),
+        *_differences(network, released, "displacement"),
+    ]
+    names, values = [name for name, _ in named], np.abs([value for _, value in named])
+    scales = [base, 1000 * base, 1.0, *([] if grid_step is None else [1 / grid_step])]
+    scaled = np.outer(scales, values).ravel()
+    order = np.argsort(scaled, kind="stable")
+    order = order[scaled[order] > _LEAST]
+    return Secrets(scaled[order], order, names)
+
+
+def _differences(network: Network, other: FloatArray, what: str) -> Iterator[tuple[str, float]]:
+    """Name the differences between raw loads and what was made of them."""
+    loads = network.loads
+    yield from _named(
+        network, loads.row, loads.values - other, what + " of {} at bus {}", what + " of {}"
+    )
+
+
+def _named(
+    network: Network, rows: IntArray, loads: FloatArray, single: str, several: str
+) -> Iterator[tuple[str, float]]:
+    """Name P, Q and |S| of loads at rows of the bus table, and their sums, in p.u."""
+    bus, (p, q) = network.case.tables["bus"], loads.T
+    numbers = [f"{number:.0f}" for number in bus.column("bus_i")[rows]]
+    quantities = {"P": p, "Q": q, "|S|": np.hypot(p, q)}
+    for kind, values in quantities.items():
+        for number, value in zip(numbers, values.tolist(), strict=True):
+            yield single.format(kind, number), value
+    groups = {"": np.zeros(len(rows)), " in area": bus.column("area")[rows]}
+    groups[" in zone"] = bus.column("zone")[rows]
+    for where, group in groups.items():
+        labels, member = np.unique(group, return_inverse=True)
+        sums = {kind: np.bincount(member, values) for kind, values in quantities.items()}
+        for i, label in enumerate(labels):
+            place = f"{where} {label:.0f}" if where else ""
+            for kind, total in sums.items():
+                yield f"sum of {several.format(kind)}{place}", float(total[i])
+            size = float(np.hypot(sums["P"][i], sums["Q"][i]))
+            yield f"|S| of the sum of {several.format('S')}{place}", size
+
+
+def near(values: FloatArray, numbers: FloatArray, slack: FloatArray) -> BoolArray:
+    """Return for which numbers one of the sorted values is at most `slack` away."""
+    low = np.searchsorted(values, numbers - slack, side="left")
+    return np.asarray(np.searchsorted(values, numbers + slack, side="right") > low)
