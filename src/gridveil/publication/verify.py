@@ -30,7 +30,7 @@ from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import solve_acopf
-from gridveil.privacy.mechanisms.base import StatedProtection
+from gridveil.privacy.mechanisms.base import StatedProtection, checked_claims
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate, read_certificate
@@ -245,7 +245,8 @@ def _mechanism(certificate: Certificate) -> Iterator[Claim]:
         ):
             yield unchecked(name, value, why)
         return
-    yield from mechanism.checks(
+    yield from checked_claims(
+        mechanism,
         StatedProtection(
             promise=stated.promise,
             unit=stated.unit,
@@ -259,7 +260,7 @@ def _mechanism(certificate: Certificate) -> Iterator[Claim]:
             caution=stated.caution,
             parameters=stated.parameters,
             base_mva=certificate.base_mva,
-        )
+        ),
     )
 
 
