@@ -49,7 +49,7 @@ def _version(data: bytes) -> int:
         return VERSION
     if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
         raise GridveilError(
-            f"{CERTIFICATE}: version {excerpt(str(version), 20)}, but this program knows versions up "
-            f"to {VERSION}; a newer Gridveil can verify it"
+            f"{CERTIFICATE}: version {excerpt(str(version), 20)}, but this program knows versions "
+            f"up to {VERSION}; a newer Gridveil can verify it"
         )
     return version if version == 1 else VERSION
