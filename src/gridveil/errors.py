@@ -4,6 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gridveil.printable import excerpt
+
+_LONGEST_PLACE = 100
+_LONGEST_MESSAGE = 300
+
 
 class GridveilError(Exception):
     """A mistake the user can mend. The command line prints its text and exits with status 2."""
@@ -32,5 +37,6 @@ def document_errors(where: Path | str) -> Iterator[None]:
         yield
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise GridveilError(f"{where}: {place}: {first['msg']}") from None
+        place = excerpt(".".join(map(str, first["loc"])), _LONGEST_PLACE) or "the file"
+        message = excerpt(first["msg"], _LONGEST_MESSAGE)
+        raise GridveilError(f"{where}: {place}: {message}") from None

@@ -45,6 +45,8 @@ def test_scales_are_never_rounded_down(value):
         (1, float("nan"), None, "alpha: nan is not a finite number"),
         (1, 0.1, 0, "grid step: 0 must be above 0"),
         (1e-30, 0.1, None, "more than can be drawn; raise epsilon"),
+        (1, 0.1, "1e-20", "grid step: 1e-20 p.u. is too fine, loads above 4.5036e-05 p.u."),
+        (1, 1e-15, None, "grid step: 1e-18 p.u. is too fine"),
         (1, 0.1, 0.01, "grid step: 0.01 is too coarse for alpha = 0.1; use at most 0.0001"),
     ],
 )
@@ -55,8 +57,20 @@ def test_bad_parameters_are_refused_with_what_to_do(epsilon, alpha, step, says):
 
 
 @pytest.mark.parametrize(
-    "text", ["1e999999999", "1e-999999999", "1E+0999999999", "1e1_000_000_000"]
+    "text",
+    [
+        "1e999999999",
+        "1e-999999999",
+        "1E+0999999999",
+        "1e1_000_000_000",
+        "1e0_999999999",
+        "1e٩٩٩٩٩٩٩٩٩",
+        "1e-31",
+        "1" * 1001,
+        "1" * 10_000,
+    ],
 )
 def test_endless_numbers_are_refused_at_once(text):
-    with pytest.raises(GridveilError, match="beyond anything sensible"):
+    with pytest.raises(GridveilError, match="beyond anything sensible") as error:
         exact(text, "epsilon")
+    assert len(str(error.value)) < 120

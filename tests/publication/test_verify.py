@@ -308,3 +308,23 @@ def test_thousands_of_parameters_of_an_unknown_mechanism_are_no_match(out):
     resealed(out, change)
     assert not verify(out).ok
     assert len(verify(out).claims) < 80
+
+
+def test_a_garbage_signature_is_found_without_a_key_too(out):
+    (out / "certificate.sig").write_text("garbage")
+    assert broken(out) == ["signature"]
+    (out / "certificate.sig").unlink()
+    (out / "certificate.sig").symlink_to(out / "certificate.json")
+    assert broken(out) == ["signature"]
+
+
+def test_a_huge_signature_is_refused_at_once(out):
+    with (out / "certificate.sig").open("wb") as file:
+        file.truncate(6 * 2**30)
+    assert broken(out) == ["signature"]
+
+
+def test_a_folder_with_too_many_files_is_found(out):
+    for number in range(200):
+        (out / f"{number}").touch()
+    assert broken(out)[0] == "files"

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress
+from rich.text import Text
 
 from gridveil import defaults
 from gridveil.cli.options import CalibrationOption, JsonOption, registry_option
@@ -60,7 +61,9 @@ def audit(
 
 
 def _print(result: "AuditResult", style: str) -> None:
-    console.print(f"[bold]{result.mechanism}[/], {result.trials:,} releases per pair of loads")
+    console.print(
+        Text.assemble((result.mechanism, "bold"), f", {result.trials:,} releases per pair of loads")
+    )
     for pair in result.pairs:
         console.print(
             f"  {pair.one} or {pair.other} p.u.: {pair.hits:,} of {pair.guesses:,} guesses right, "

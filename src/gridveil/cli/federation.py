@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.live import Live
-from rich.markup import escape
+from rich.text import Text
 
 from gridveil import defaults
 from gridveil.admm.policy import Policy
@@ -125,7 +125,7 @@ def init(
     from gridveil.federation.transport.certs import init
 
     init(folder, consortium, days)
-    console.print(f"the authority of {escape(consortium)} is in {escape(str(folder))}")
+    console.print(f"the authority of {consortium} is in {folder}")
 
 
 @certs.command()
@@ -140,7 +140,7 @@ def issue(
     from gridveil.federation.transport.certs import issue
 
     identity = issue(authority, member, output, host, days)
-    console.print(f"key and certificate of {escape(member)} are in {identity.key.parent}")
+    console.print(f"key and certificate of {member} are in {identity.key.parent}")
 
 
 def party(config: ConfigOption, as_json: JsonOption = False) -> None:
@@ -185,8 +185,8 @@ def assemble(
 
     release = assemble(case, contributions, outcome=outcome, costs_source=costs_source)
     release.save(output)
-    console.print(f"[bold green]released[/] to {escape(str(output))}", highlight=False)
-    console.print(f"check it with: gridveil verify {output}", style="dim", markup=False)
+    console.print(Text.assemble(("released", "bold green"), f" to {output}"))
+    console.print(f"check it with: gridveil verify {output}", style="dim")
 
 
 @grouped
@@ -236,12 +236,12 @@ def federate(
         print_json({"folder": str(output), **certificate.model_dump(mode="json")})
         return
     console.print(
-        f"[bold green]released[/] to {escape(str(output))} (release id "
-        f"{escape(certificate.release_id)})",
-        highlight=False,
+        Text.assemble(
+            ("released", "bold green"), f" to {output} (release id {certificate.release_id})"
+        )
     )
     console.print(certificate.protection.promise)
     console.print(
         f"the last, central step moved the loads by {release.restored.displacement:.1e} p.u. in all"
     )
-    console.print(f"check it with: gridveil verify {output}", style="dim", markup=False)
+    console.print(f"check it with: gridveil verify {output}", style="dim")

@@ -8,10 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
-from gridveil.cli.output import console, error_console, print_json
+from gridveil.cli.output import PrintableConsole, console, error_console, print_json
 from gridveil.network.network import Network
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _PROGRESS_SECONDS = 0.2
 
 def log(text: str) -> None:
     """Print a line to standard error."""
-    error_console.print(text, markup=False, highlight=False, soft_wrap=True)
+    error_console.print(text, highlight=False, soft_wrap=True)
 
 
 def print_partition(network: Network, partition: "Partition") -> None:
@@ -58,7 +57,7 @@ class _Progress:
     """The progress of a member: a live line on standard error, or JSON on standard output."""
 
     def __init__(self, start: str, as_json: bool) -> None:
-        shown = Console(stderr=True, quiet=True) if as_json else error_console
+        shown = PrintableConsole(stderr=True, quiet=True) if as_json else error_console
         self._as_json, self._status = as_json, shown.status(start)
         self._last_shown = time.monotonic()
 

@@ -5,10 +5,13 @@ Exit status: 0 done, 1 a check failed, 2 bad input, 3 infeasible, or the solver 
 
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
@@ -30,10 +33,37 @@ from gridveil.cli.solve import solve
 from gridveil.cli.sweep import results, sweep
 from gridveil.cli.verify import verify
 from gridveil.errors import GridveilError
+from gridveil.printable import printable_lines
 
 BAD_INPUT = 2
 
+
+@contextmanager
+def _printable_usage_errors() -> Iterator[None]:
+    """Make printable what errors of the command line quote: arguments, and files of options."""
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if isinstance(message, str) and not isinstance(error, GridveilError):
+            error.message = printable_lines(message)  # type: ignore[attr-defined]
+        raise
+
+
+class _Commands(TyperGroup):
+    """The subcommands; what they say of wrong arguments is printable."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with _printable_usage_errors():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _printable_usage_errors():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Release power-network loads under local differential privacy.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -85,5 +115,5 @@ def main() -> None:
         app()
     except GridveilError as error:
         error_console.print("error:", style="bold red", end=" ")
-        error_console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        error_console.print(str(error), highlight=False, soft_wrap=True)
         sys.exit(BAD_INPUT)

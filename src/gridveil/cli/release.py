@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 
 from gridveil.cli.display import Mode, display
 from gridveil.cli.grouped import grouped
@@ -149,7 +149,7 @@ def release(
         if shown.as_json:
             print_json(plan.figures())
         else:
-            console.print(repr(plan), markup=False, highlight=False)
+            console.print(repr(plan), highlight=False)
         return
     if shown.as_json:
         print_json({"folder": str(output), **made.certificate.model_dump(mode="json")})
@@ -181,9 +181,9 @@ def _print_release(
             highlight=False,
         )
     console.print(
-        f"[bold green]released[/] to {escape(str(output))} (release id "
-        f"{escape(certificate.release_id)})",
-        highlight=False,
+        Text.assemble(
+            ("released", "bold green"), f" to {output} (release id {certificate.release_id})"
+        )
     )
     console.print(protection.promise)
     console.print(
@@ -205,10 +205,9 @@ def _print_release(
         console.print(
             f"{_private_folder(output)} contains raw data, do not publish",
             style="bold red",
-            markup=False,
             highlight=False,
         )
-    console.print(f"check it with: gridveil verify {output}", style="dim", markup=False)
+    console.print(f"check it with: gridveil verify {output}", style="dim")
 
 
 def _private_folder(output: Path) -> Path:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from gridveil.cli.options import CaseArgument
 from gridveil.cli.output import console, print_json, solver_progress
@@ -50,8 +50,10 @@ def solve(
 def _print(result: OPFResult) -> None:
     network = result.network
     console.print(
-        f"[bold]{escape(network.name)}[/]: "
-        + ", ".join(f"{count} {kind}" for kind, count in network.counts.items())
+        Text.assemble(
+            (network.name, "bold"),
+            ": " + ", ".join(f"{count} {kind}" for kind, count in network.counts.items()),
+        )
     )
     console.print(result.status.value, style="green" if result.status.solved else "bold red")
     if result.status.solved:
@@ -70,7 +72,7 @@ def _print(result: OPFResult) -> None:
 def _print_solution(result: OPFResult) -> None:
     network, mva = result.network, result.network.base_mva
     gens, point = network.generators, result.point
-    console.print(f"cost [bold]{result.cost:,.2f}[/] $/h")
+    console.print(Text.assemble("cost ", (f"{result.cost:,.2f}", "bold"), " $/h"))
 
     table = _table("generator", "MW", "of at most", "MVAr", "$/h", "price")
     order = np.argsort(-result.generator_costs, kind="stable")

@@ -10,6 +10,7 @@ from rich.text import Text
 from gridveil.claims import ClaimVerdict
 from gridveil.cli.options import JsonOption
 from gridveil.cli.output import console, error_console, print_json
+from gridveil.printable import excerpt
 
 BROKEN = 1
 _WIDEST = 34
@@ -50,9 +51,9 @@ def verify(
     else:
         table = Table("claim", "claimed", "found", "verdict")
         for claim in result.claims:
-            shown = (Text(_short(text)) for text in (claim.claimed, claim.found))
+            texts = (claim.name, claim.claimed, claim.found)
             verdict = Text(claim.verdict.value, _STYLES[claim.verdict])
-            table.add_row(Text(_short(claim.name)), *shown, verdict)
+            table.add_row(*(Text(excerpt(text, _WIDEST)) for text in texts), verdict)
         console.print(table)
         style = "green" if result.ok else "bold red"
         console.print(
@@ -63,9 +64,3 @@ def verify(
             console.print(f"{missing} could not be checked here", style="bold yellow")
     if not result.ok:
         raise typer.Exit(BROKEN)
-
-
-def _short(text: str) -> str:
-    """Return the beginning of a text, without what would control a terminal."""
-    shown = text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
-    return "".join(one if one.isprintable() else "�" for one in shown)

@@ -7,6 +7,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from gridveil.errors import GridveilError
+from gridveil.printable import excerpt
+from gridveil.privacy.sampling.grid import LARGEST_LOAD
 
 FINEST_STEPS = 1000
 """The grid must divide α into at least this many steps, so that rounding costs next to nothing."""
@@ -18,22 +20,36 @@ WIDEST = 2**40
 
 Number = float | str | Fraction
 
-_ENDLESS = re.compile(r"[eE][+-]?0*[1-9][0-9_]{3}")
+LEAST_REACH = 1000
+"""The grid must reach at least this far, in p.u.; larger loads are clamped to its end."""
+
+_ENDLESS = re.compile(r"[eE][+-]?0*[1-9][0-9]{3}")
 """An exponent of four digits or more: the fraction of such a text may not fit into memory."""
+_LONGEST = 1000
+"""Characters of a number; exact fractions of doubles need fewer."""
+_SHOWN = 60
 
 
 def exact(value: Number, name: str) -> Fraction:
     """Return the number as written: 0.1 is one tenth, not the nearest double."""
-    try:
-        text = "" if isinstance(value, Fraction) else str(value)
-        if _ENDLESS.search(text):
-            raise GridveilError(f"{name}: {value} is beyond anything sensible")
-        number = value if isinstance(value, Fraction) else Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise GridveilError(f"{name}: {value} is not a finite number") from None
+    if isinstance(value, Fraction):
+        number, text = value, ""
+    else:
+        text = str(value)
+        if len(text) > _LONGEST or not text.isascii() or _ENDLESS.search(text.replace("_", "")):
+            raise _senseless(name, text)
+        try:
+            number = Fraction(text)
+        except (ValueError, ZeroDivisionError):
+            raise GridveilError(f"{name}: {excerpt(text, _SHOWN)} is not a finite number") from None
     if number and not SMALLEST <= abs(number) <= 1 / SMALLEST:
-        raise GridveilError(f"{name}: {value} is beyond anything sensible")
+        raise _senseless(name, text)
     return number
+
+
+def _senseless(name: str, text: str) -> GridveilError:
+    shown = excerpt(text, _SHOWN) or "the number"
+    return GridveilError(f"{name}: {shown} is beyond anything sensible")
 
 
 def default_step(alpha: Fraction) -> Fraction:
@@ -74,6 +90,12 @@ class Calibration:
             raise GridveilError(
                 f"grid step: {step} is too coarse for alpha = {alpha}; "
                 f"use at most {float(a / FINEST_STEPS):g}"
+            )
+        if g * LARGEST_LOAD < LEAST_REACH:
+            raise GridveilError(
+                f"grid step: {float(g):g} p.u. is too fine, loads above "
+                f"{float(g * LARGEST_LOAD):g} p.u. would not be on the grid; use a larger step, or "
+                "a larger alpha"
             )
         calibration = cls(e, a, g)
         if calibration.steps / e > WIDEST:

@@ -1,8 +1,9 @@
 """The total load of a network, bought with part of the budget.
 
 Proof. Loads are first rounded to the grid. Two values of one load at most α apart (L1) are then at
-most α/γ + 2 steps apart, and so are the two totals: all other loads stay as they are. So the proof
-of the product Laplace mechanism holds for the total as it does for a load.
+most α/γ + 2 steps apart, and so are the two totals: all other loads stay as they are, and clamping
+the total to a public number brings no two totals further apart. So the proof of the product Laplace
+mechanism holds for the total as it does for a load.
 
 The private loads add up to a private total as well, which is worse the more loads there are. The
 two are weighted by their inverse variances, and all loads moved alike to add up to the result.
@@ -18,7 +19,7 @@ from gridveil.privacy.calibration import Number
 from gridveil.privacy.ledger import Ledger
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import owner_of, spending
-from gridveil.privacy.sampling.grid import from_grid, to_grid
+from gridveil.privacy.sampling.grid import from_grid, to_grid, total_on_grid
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def privatise_total(
     def draw() -> IntArray:
         # The ledger keeps a row for every load it charges; the total stands in the first.
         rows = np.zeros((len(network.loads), 2), dtype=np.int64)
-        total = to_grid(network.loads.values, mechanism.step).sum(axis=0, keepdims=True)
+        total = total_on_grid(to_grid(network.loads.values, mechanism.step))
         rows[:1] = mechanism.release(total)
         return rows
 

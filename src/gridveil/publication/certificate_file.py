@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from gridveil.errors import GridveilError, document_errors
+from gridveil.printable import excerpt
 from gridveil.publication.certificate import (
     VERSION,
     Certificate,
@@ -53,7 +54,7 @@ def _version(data: bytes) -> int:
         return VERSION
     if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
         raise GridveilError(
-            f"{CERTIFICATE}: version {version}, but this program knows versions up to {VERSION}; "
-            "a newer Gridveil can verify it"
+            f"{CERTIFICATE}: version {excerpt(str(version), 20)}, but this program knows versions "
+            f"up to {VERSION}; a newer Gridveil can verify it"
         )
     return version if version in tuple(_KINDS) else VERSION

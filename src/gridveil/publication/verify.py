@@ -30,14 +30,24 @@ from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 from gridveil.opf.acopf import solve_acopf
-from gridveil.privacy.mechanisms.base import StatedProtection
+from gridveil.privacy.mechanisms.base import StatedProtection, checked_claims
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate, read_certificate
 from gridveil.publication.costs import read_costs
 from gridveil.publication.folder import CERTIFICATE, LOADS, NETWORK, REPORT, SIGNATURE
+from gridveil.publication.folder_reader import (
+    list_release_folder,
+    read_optional_file,
+    read_release_file,
+)
 from gridveil.publication.recompute import recompute, relative_difference, worst_generator
-from gridveil.publication.signing import is_signed, read_public_key
+from gridveil.publication.signing import (
+    SignatureState,
+    VerificationKey,
+    as_verification_key,
+    check_signature,
+)
 from gridveil.publication.statements import (
     COSTS_BOUGHT,
     LOADS_COLUMNS,
@@ -51,7 +61,6 @@ _EXACT = 1e-9
 """Relative difference of figures that follow from the files alone."""
 _SOLVED = 1e-6
 """Relative difference of costs that two AC-OPFs, on other machines, may have."""
-_LARGEST_FILE = 2**28
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,14 +94,15 @@ class Verification:
 
 def verify(
     folder: Path | str,
-    key: Ed25519PublicKey | Path | str | None = None,
+    key: VerificationKey | Ed25519PublicKey | Path | str | None = None,
     costs: Path | str | None = None,
 ) -> Verification:
     """Check a release: schema, digests, network, an AC-OPF of its own, every claim recomputed.
 
     Args:
         folder: The folder of the release.
-        key: A public key, or its PEM file: then the signature is checked as well.
+        key: A public key, or the PEM file of it or of an X.509 certificate with it: then the
+            signature is checked as well. Who issued a certificate is not checked.
         costs: A CSV file as `release --costs` takes it: then that these are the costs it aims for.
 
     Example:
@@ -103,13 +113,13 @@ def verify(
         >>> verify(folder + "/out").ok
         True
     """
-    public = read_public_key(Path(key)) if isinstance(key, Path | str) else key
+    public = as_verification_key(key)
     table = None if costs is None else Path(costs)
     return Verification(tuple(_claims(Path(folder), public, table)))
 
 
-def _claims(folder: Path, key: Ed25519PublicKey | None, costs: Path | None) -> Iterator[Claim]:
-    data = _read(folder / CERTIFICATE)
+def _claims(folder: Path, key: VerificationKey | None, costs: Path | None) -> Iterator[Claim]:
+    data = read_release_file(folder, CERTIFICATE)
     try:
         read = read_certificate(data)
     except GridveilError as error:
@@ -118,8 +128,7 @@ def _claims(folder: Path, key: Ed25519PublicKey | None, costs: Path | None) -> I
     certificate = read.certificate
     yield claim("schema", "valid", "valid", ok=True)
     yield _digest(read)
-    if key is not None:
-        yield _signature(folder, key, data)
+    yield from _signature(folder, key, data)
     files = _files(folder, certificate)
     yield files
     digests = [files, *(_digests(folder, certificate) if files.ok else ())]
@@ -149,32 +158,26 @@ def _digest(read: ReadCertificate) -> Claim:
     return claim("digest of the certificate", claimed, found, claimed == found)
 
 
-def _read(path: Path) -> bytes:
+def _signature(folder: Path, key: VerificationKey | None, certificate: bytes) -> Iterator[Claim]:
+    """Check the signature with a key; without one, that it is a signature if it is there."""
     try:
-        if path.exists() and not path.is_file():
-            raise GridveilError(f"{path}: is not a file")
-        if path.stat().st_size > _LARGEST_FILE:
-            raise GridveilError(f"{path}: is too large for a file of a release")
-        return path.read_bytes()
-    except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise GridveilError(
-            f"{path}: {reason}; a release is a folder with {NETWORK}, {LOADS} and {CERTIFICATE}"
-        ) from error
-
-
-def _signature(folder: Path, key: Ed25519PublicKey, certificate: bytes) -> Claim:
-    path = folder / SIGNATURE
-    if not path.is_file():
-        return claim("signature", "by the owner of the key", "none", ok=False)
-    ok = is_signed(key, certificate, path.read_bytes())
-    return claim("signature", "by the owner of the key", "genuine" if ok else "not genuine", ok)
+        signature = read_optional_file(folder, SIGNATURE)
+    except GridveilError as error:
+        yield claim("signature", "readable", str(error), ok=False)
+        return
+    state = check_signature(signature, certificate, key).state
+    if key is not None or state is SignatureState.MALFORMED:
+        ok = state is SignatureState.GENUINE
+        yield claim("signature", "by the owner of the key", state.value, ok)
 
 
 def _files(folder: Path, certificate: Certificate) -> Claim:
     """Check that the folder holds what the certificate lists, and nothing else."""
     wanted = {NETWORK, LOADS, REPORT}
-    there = {path.name for path in folder.iterdir()} - {CERTIFICATE, SIGNATURE}
+    try:
+        there = set(list_release_folder(folder)) - {CERTIFICATE, SIGNATURE}
+    except GridveilError as error:
+        return claim("files", ", ".join(sorted(wanted)), str(error), ok=False)
     ok = set(certificate.files) == wanted == there
     return claim("files", ", ".join(sorted(wanted)), ", ".join(sorted(there))[:200], ok)
 
@@ -182,7 +185,7 @@ def _files(folder: Path, certificate: Certificate) -> Claim:
 def _digests(folder: Path, certificate: Certificate) -> Iterator[Claim]:
     for name, claimed in sorted(certificate.files.items()):
         try:
-            found = hashlib.sha256(_read(folder / name)).hexdigest()
+            found = hashlib.sha256(read_release_file(folder, name)).hexdigest()
         except GridveilError:
             found = "not readable"
         yield claim(f"digest of {name}", claimed, found, claimed == found)
@@ -242,7 +245,8 @@ def _mechanism(certificate: Certificate) -> Iterator[Claim]:
         ):
             yield unchecked(name, value, why)
         return
-    yield from mechanism.checks(
+    yield from checked_claims(
+        mechanism,
         StatedProtection(
             promise=stated.promise,
             unit=stated.unit,
@@ -256,14 +260,13 @@ def _mechanism(certificate: Certificate) -> Iterator[Claim]:
             caution=stated.caution,
             parameters=stated.parameters,
             base_mva=certificate.base_mva,
-        )
+        ),
     )
 
 
 def _case(folder: Path, certificate: Certificate) -> CaseFile:
-    path = folder / NETWORK
-    text = _read(path).decode("utf-8", "surrogateescape")
-    case = parse_matpower(text, str(path), certificate.network)
+    text = read_release_file(folder, NETWORK).decode("utf-8", "surrogateescape")
+    case = parse_matpower(text, str(folder / NETWORK), certificate.network)
     problems = check_case(case)
     if problems:
         raise CaseError(case.source, problems)
@@ -286,7 +289,7 @@ def _loads(folder: Path, case: CaseFile, certificate: Certificate) -> Claim:
         for row in listed
     ]
     try:
-        rows = list(csv.reader(io.StringIO(_read(folder / LOADS).decode())))
+        rows = list(csv.reader(io.StringIO(read_release_file(folder, LOADS).decode())))
         found = [(int(n), float(p), float(q)) for n, p, q in rows[1:]]
         same = found == wanted and rows[0] == list(LOADS_COLUMNS)
     except (ValueError, csv.Error, IndexError):

@@ -2,9 +2,12 @@ from decimal import Context, Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.mechanisms.base import checked_release
 from gridveil.privacy.mechanisms.piecewise import Piecewise
 from gridveil.privacy.sampling.grid import to_grid
 
@@ -67,17 +70,72 @@ def test_at_a_hundredth_the_papers_mechanism_in_doubles_returns_the_raw_load():
     assert np.abs(outputs - loads).max() < 1e-9
 
 
-@pytest.mark.parametrize("kind", ["sound", "paper"])
-def test_a_load_outside_its_bounds_is_refused_without_showing_it(kind):
-    mechanism = Piecewise.of(1, 0.1, BOUNDS, kind)
-    loads = np.array([[0.5, 0.5], [1.2345, 0.5]])
-    for attempt in (
-        lambda: mechanism.release(np.rint(loads * 10_000).astype(np.int64)),
-        lambda: mechanism.simulate(loads, np.random.default_rng(1)),
-    ):
-        with pytest.raises(GridveilError, match=r"load 2 .* outside its public bounds") as error:
-            attempt()
-        assert "234" not in str(error.value)
+@pytest.mark.parametrize("mechanism", [SOUND, PAPER])
+def test_loads_outside_their_bounds_are_drawn_as_loads_at_them(mechanism):
+    at = np.array([[0.0, 2.0], [1.0, -1.0]])
+    beyond = np.array([[-1e300, 1e300], [1.2345, -7.0]])
+    one, other = (to_grid(loads, mechanism.step) for loads in (at, beyond))
+    window, same = (window_of(mechanism, loads) for loads in (one, other))
+    assert window == same
+    assert mechanism.release(other).shape == (2, 2)
+    output = mechanism.release(one)
+    assert mechanism.loss(output, one, other).tolist() == [0.0, 0.0]
+    drawn = [mechanism.simulate(loads, np.random.default_rng(1)) for loads in (at, beyond)]
+    assert drawn[0].tolist() == drawn[1].tolist()
+
+
+def window_of(mechanism, loads):
+    bounds = (side.ravel() for side in mechanism.bounds.on_grid(mechanism.step, len(loads)))
+    window = mechanism._window(loads.ravel(), *bounds)
+    parts = (window.start, window.width, window.first, window.total)
+    return [part.tolist() for part in parts]
+
+
+def test_the_ratio_is_kept_for_two_loads_far_outside_the_bounds():
+    chances = [probability(SOUND, load, 0)[1] for load in (-(2**52), 0, 10_000, 2**52)]
+    for one in chances:
+        for other in chances:
+            assert np.log(one / other).max() <= 0.5 + 1e-9
+
+
+NUMBERS = st.builds(lambda power, digits: f"{digits}e{power}", st.integers(-31, 30), st.just(3))
+
+
+@settings(max_examples=300)
+@given(
+    NUMBERS,
+    NUMBERS,
+    st.lists(
+        st.floats(-1e3, 1e3) | st.floats(allow_nan=False, allow_infinity=False),
+        min_size=2,
+        max_size=2,
+        unique=True,
+    ),
+    st.sampled_from(["sound", "paper"]),
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
+)
+@pytest.mark.filterwarnings("error")
+def test_whatever_is_allowed_can_be_drawn(epsilon, alpha, sides, kind, load):
+    """Parameters are refused when the mechanism is made, or work for every load."""
+    low, high = sorted(sides)
+    bounds = PublicBounds(np.array([[low, low]]), np.array([[high, high]]), "ratings")
+    try:
+        mechanism = Piecewise.of(epsilon, alpha, bounds, kind)
+    except GridveilError:
+        return
+    loads = np.array([load])
+    steps = to_grid(loads, mechanism.step)
+    assert checked_release(mechanism, steps).shape == (1, 2)
+    assert np.isfinite(mechanism.simulate(loads, np.random.default_rng(1))).all()
+    assert np.isfinite(mechanism.loss(steps, steps, -steps)).all()
+    assert mechanism.guarantee().epsilon > 0
+
+
+@pytest.mark.parametrize(("epsilon", "width"), [("1e-9", 1e6), (1, 1e300), (1, 1.7e308)])
+def test_outputs_that_do_not_fit_are_refused_before_any_load_is_seen(epsilon, width):
+    bounds = PublicBounds(np.array([[-width] * 2]), np.array([[width] * 2]), "ratings")
+    with pytest.raises(GridveilError, match="raise epsilon or the grid step"):
+        Piecewise.of(epsilon, "0.1", bounds)
 
 
 def test_an_unknown_calibration_is_refused():

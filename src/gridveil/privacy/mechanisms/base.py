@@ -200,6 +200,14 @@ def check_mechanism(mechanism: object) -> None:
         raise _broken(mechanism, "guarantee() and specification()", "must not change between calls")
 
 
+def checked_claims(mechanism: type[Mechanism], stated: StatedProtection) -> Iterator[Claim]:
+    """Give the claims of a mechanism's own checks; one that fails is a claim that does not hold."""
+    try:
+        yield from mechanism.checks(stated)
+    except Exception as error:  # whatever the code of another package raises for hostile numbers
+        yield claim("checks by the mechanism", "possible", f"failed: {type(error).__name__}", False)
+
+
 def checked_release(mechanism: Mechanism, loads: IntArray) -> IntArray:
     """Return private values of loads, or refuse what is not one whole number for each."""
     drawn = _drawn(mechanism, "release()", lambda: mechanism.release(loads), loads.shape)

@@ -6,12 +6,19 @@ inputs can differ by at most the factor r at any output, wherever their windows 
 Proof (sound). r = e^{ε/2} on each of P and Q, so the pair has a loss of at most ε, for any two
 loads within the bounds: α plays no part.
 
+Loads beyond the bounds are clamped to them before the draw, P and Q of each on its own. That is a
+function of the load and of public numbers alone, so what is drawn has the loss of two loads within
+the bounds, whatever the two loads were: ε holds for any two loads at all. An error instead would
+depend on a load.
+
 The paper's calibration has r = e^{ε/α} on each, between any two different inputs however close:
 the pair's loss is 2ε/α, not ε. At α = 0.1 and ε = 1 that is 20. It is here to be reproduced, not
 relied on.
 
 On the grid the N + 1 points between the bounds are extended by w points on either side, w being the
-window's width; the window's place makes the output's mean the input, to within half a step.
+window's width; the window's place makes the output's mean the input, to within half a step. The
+outputs must fit into whole numbers: ε that are too small for the bounds are refused when the
+mechanism is made, by public numbers alone.
 """
 
 import math
@@ -39,9 +46,12 @@ from gridveil.privacy.mechanisms.base import (
 )
 from gridveil.privacy.sampling.blocks import in_blocks
 from gridveil.privacy.sampling.exact import bernoulli, uniform_below
+from gridveil.privacy.sampling.grid import LARGEST_LOAD
 
 _EXACT = 1e-9
 """Relative difference of figures that follow from each other."""
+_WIDEST = LARGEST_LOAD
+"""The largest output, in grid steps: half of what a private value may have."""
 
 CalibrationKind = Literal["sound", "paper"]
 
@@ -85,7 +95,17 @@ class Piecewise(Mechanism):
         kinds: dict[str, CalibrationKind] = {"sound": "sound", "paper": "paper"}
         if calibration not in kinds:
             raise GridveilError(f"calibration: {calibration!r} is none of {', '.join(kinds)}")
-        return cls(Calibration.of(epsilon, alpha, step), bounds, kinds[calibration])
+        made = cls(Calibration.of(epsilon, alpha, step), bounds, kinds[calibration])
+        with np.errstate(over="ignore", invalid="ignore"):  # bounds may be as wide as doubles
+            width = made._spread * (bounds.upper - bounds.lower)
+            reach = np.maximum(abs(bounds.lower), abs(bounds.upper)) + width
+        if not (reach <= _WIDEST * float(made.step)).all():
+            raise GridveilError(
+                f"epsilon = {epsilon} and the public bounds ask for outputs on a grid of "
+                f"{float(made.step):g} p.u. that are larger than can be drawn; raise epsilon or "
+                "the grid step, or take narrower bounds"
+            )
+        return made
 
     @classmethod
     def from_settings(cls, settings: MechanismSettings) -> "Piecewise":
@@ -109,13 +129,15 @@ class Piecewise(Mechanism):
         c = self.calibration
         return c.epsilon / 2 if self.kind == "sound" else c.epsilon / c.alpha
 
+    @property
+    def _spread(self) -> float:
+        """The width of the window as a part of the width of the bounds, (C − 1)/2."""
+        return float((1 / np.tanh(float(self.axis_epsilon) / 4) - 1) / 2)
+
     def release(self, loads: IntArray) -> IntArray:
-        """Return private values of loads on the grid."""
+        """Return private values of loads on the grid; loads beyond the bounds are clamped."""
         lower, upper = self.bounds.on_grid(self.step, len(loads))
-        # Bounds are rounded inwards and loads to the nearest step: a load at its bound may be one
-        # step beyond it.
-        _refuse_outside(loads < lower - 1, loads > upper + 1)
-        window = self._window(np.clip(loads, lower, upper).ravel(), lower.ravel(), upper.ravel())
+        window = self._window(loads.ravel(), lower.ravel(), upper.ravel())
         inside = bernoulli(window.probability, window.exactly)
         within = window.start + uniform_below(window.width)
         skipped = window.first + uniform_below(window.total - window.width)
@@ -123,18 +145,20 @@ class Piecewise(Mechanism):
         return np.where(inside, within, outside).reshape(loads.shape)
 
     def simulate(self, loads: FloatArray, random: np.random.Generator) -> FloatArray:
-        """Return draws of the appendix's algorithm in doubles: for studies, not private."""
+        """Return draws of the appendix's algorithm in doubles: for studies, not private.
+
+        Loads beyond the bounds are clamped to them, as for a release.
+        """
         lower, upper = (
             np.broadcast_to(side, loads.shape) for side in (self.bounds.lower, self.bounds.upper)
         )
-        _refuse_outside(loads < lower, loads > upper)
         half = float(self.axis_epsilon) / 2
         c = 1 / np.tanh(half / 2)  # (e^half + 1)/(e^half − 1), without overflow
         chance = 1 / (1 + np.exp(-half))
 
         def noisy(block: FloatArray, rows: slice) -> FloatArray:
             low, high = lower[rows], upper[rows]
-            x = 2 * (block - low) / (high - low) - 1
+            x = 2 * (np.clip(block, low, high) - low) / (high - low) - 1
             left = (c + 1) / 2 * x - (c - 1) / 2
             p = random.random(x.shape)
             # Given the choice, p is uniform again: once below the chance, once above it.
@@ -196,16 +220,19 @@ class Piecewise(Mechanism):
             yield _parameters_claim(stated, kind)
 
     def _window(self, loads: IntArray, lower: IntArray, upper: IntArray) -> "_Window":
-        """Place the window of each input; any place would be private, this one is unbiased."""
+        """Place the window of each input, clamped to the bounds.
+
+        Any place would be private, this one is unbiased.
+        """
         epsilon = float(self.axis_epsilon)
-        spread = (1 / np.tanh(epsilon / 4) - 1) / 2
-        width = np.maximum(1, np.rint(spread * (upper - lower))).astype(np.int64)
+        width = np.maximum(1, np.rint(self._spread * (upper - lower))).astype(np.int64)
         first, total = lower - width, upper - lower + 1 + 2 * width
         outweighs = width * -np.expm1(-epsilon)
         stretch = 1 + total * np.exp(-epsilon) / outweighs
         centre = (lower + upper) / 2
-        start = np.rint(centre + (loads - centre) * stretch - (width - 1) / 2).astype(np.int64)
-        start = np.clip(start, first, first + total - width)
+        inputs = np.clip(loads, lower, upper)
+        start = np.rint(centre + (inputs - centre) * stretch - (width - 1) / 2)
+        start = np.clip(start, first, first + total - width).astype(np.int64)
         return _Window(start, width, first, total, self.axis_epsilon)
 
     def _in_window(self, output: IntArray, load: IntArray) -> BoolArray:
@@ -262,12 +289,3 @@ class _Window:
         width, total = int(self.width[index]), int(self.total[index])
         rest = wide.multiply(Decimal(total - width), wide.exp(wide.minus(ratio)))
         return wide.divide(Decimal(width), wide.add(Decimal(width), rest))
-
-
-def _refuse_outside(below: BoolArray, above: BoolArray) -> None:
-    outside = np.flatnonzero((below | above).any(axis=1))
-    if len(outside):
-        raise GridveilError(
-            f"load {outside[0] + 1} (and {len(outside) - 1} more) lies outside its public bounds; "
-            "correct the bounds at their public source, not from the load"
-        )
