@@ -202,7 +202,7 @@ _MODULES = {
     "publication.costs": ["PublicCosts"],
     "publication.make": ["Release"],
     "publication.plan": ["ReleasePlan", "plan_release", "release"],
-    "publication.verify": ["Verification", "verify"],
+    "publication.verification.verify": ["Verification", "verify"],
 }
 """Where each public name lives; a module is imported when one of its names is first used."""
 _SUBMODULES = {"budget": "privacy.budget", "certs": "federation.transport.certs"}

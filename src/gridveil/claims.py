@@ -8,9 +8,19 @@ from enum import Enum
 class ClaimVerdict(Enum):
     """What a check of a claim found; the value is how to say it."""
 
-    HOLDS = "holds"
+    RECOMPUTED = "recomputed"
+    """It was computed again, and is the same."""
+    PROVED = "proved"
+    """It follows from recomputed parameters by a theorem."""
+    STATED = "stated"
+    """Nobody but the owner can know; it contradicts nothing."""
     BROKEN = "DOES NOT HOLD"
     UNCHECKED = "not checked"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the claim may be relied on, as far as its kind goes."""
+        return self not in (ClaimVerdict.BROKEN, ClaimVerdict.UNCHECKED)
 
 
 @dataclass(frozen=True)
@@ -24,13 +34,23 @@ class Claim:
 
     @property
     def ok(self) -> bool:
-        """Whether it was checked and holds."""
-        return self.verdict is ClaimVerdict.HOLDS
+        """Whether it holds, as far as it can be known."""
+        return self.verdict.ok
 
 
 def claim(name: str, claimed: str, found: str, ok: bool) -> Claim:
-    """Return a claim that was checked."""
-    return Claim(name, claimed, found, ClaimVerdict.HOLDS if ok else ClaimVerdict.BROKEN)
+    """Return a claim that was computed again."""
+    return Claim(name, claimed, found, ClaimVerdict.RECOMPUTED if ok else ClaimVerdict.BROKEN)
+
+
+def proved(name: str, claimed: str, theorem: str) -> Claim:
+    """Return a claim that follows from recomputed parameters by a theorem."""
+    return Claim(name, claimed, theorem, ClaimVerdict.PROVED)
+
+
+def stated(name: str, claimed: str, why: str) -> Claim:
+    """Return a claim that nobody but the owner can know, and why."""
+    return Claim(name, claimed, why, ClaimVerdict.STATED)
 
 
 def unchecked(name: str, claimed: str, why: str) -> Claim:

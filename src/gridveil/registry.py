@@ -45,6 +45,10 @@ class Registry(Generic[T]):
     def __contains__(self, name: str) -> bool:
         return name in self._ours or name in self._foreign
 
+    def is_ours(self, name: str) -> bool:
+        """Whether a name is one of our own strategies."""
+        return name in self._ours
+
     def get(self, name: str) -> type[T]:
         """Return the class of this name.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridveil.arrays import FloatArray, IntArray
-from gridveil.claims import Claim, claim
+from gridveil.claims import Claim, claim, proved
 from gridveil.errors import GridveilError, raised_where
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number
@@ -161,12 +161,17 @@ def near_pairs(alpha: float) -> tuple[Pair, ...]:
 
 
 def promise_claim(stated: StatedProtection, pairs: str) -> Claim:
-    """Check that a stated promise is the sentence that its numbers give."""
+    """Check that a stated promise is the sentence that its numbers give.
+
+    It holds by the proof of the mechanism, whose parameters are checked beside it.
+    """
     sentence = promise(
         stated.epsilon, stated.delta, stated.alpha_pu, stated.base_mva, pairs, stated.caution
     )
-    ok = stated.promise == sentence and stated.unit == UNIT
-    return claim("promise", stated.promise, sentence, ok)
+    if stated.promise != sentence or stated.unit != UNIT:
+        return claim("promise", stated.promise, sentence, ok=False)
+    mechanism = stated.parameters.get("mechanism", "its mechanism")
+    return proved("promise", sentence, f"by the theorem of {mechanism}, whose scale is below")
 
 
 def check_mechanism(mechanism: object) -> None:

@@ -1,0 +1,1 @@
+"""Checks a release as its recipient would."""

@@ -1,0 +1,162 @@
+"""What a certificate says about protection: the mechanism, the promise, and what is not covered."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from gridveil.claims import Claim, claim, number_claim, stated, unchecked
+from gridveil.errors import GridveilError
+from gridveil.privacy.guarantee import NOT_COVERED
+from gridveil.privacy.mechanisms.base import StatedProtection, checked_claims
+from gridveil.privacy.mechanisms.registry import MECHANISMS
+from gridveil.publication.certificate import Certificate
+from gridveil.publication.certificate_file import ReadCertificate
+from gridveil.publication.certificate_v2 import invariants_before
+from gridveil.publication.statements import (
+    COSTS_PRIVATE,
+    invariants,
+    is_private_as_a_whole,
+    uncovered,
+    whole_statement,
+)
+
+_EXACT = 1e-9
+"""Relative difference of figures that follow from each other."""
+_PARAMETERS_SHOWN = 20
+
+
+def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
+    """Check that the parts of the promise fit together, and say what has to be believed."""
+    certificate = read.certificate
+    stated_of, base = certificate.protection, certificate.base_mva
+    yield _whole(certificate)
+    yield from _mechanism(certificate)
+    if read.version > 1:
+        yield _named_parameters(certificate)
+    if stated_of.alpha_pu is not None and stated_of.alpha_mva is not None:
+        yield number_claim("α in MVA", stated_of.alpha_mva, stated_of.alpha_pu * base, _EXACT)
+    yield _invariants(read)
+    yield _not_covered(certificate)
+    yield _paid(certificate)
+    yield from _spent(certificate)
+    loads = len(certificate.load_buses)
+    yield claim("loads", str(stated_of.loads), str(loads), stated_of.loads == loads)
+    yield stated(
+        "noise",
+        f"drawn at {certificate.drawn_at}, {stated_of.entropy}",
+        "only the owner knows that these loads were drawn so",
+    )
+    if stated_of.bounds:
+        yield stated("public bounds", stated_of.bounds, "only the owner knows where they are from")
+    yield stated(
+        "release",
+        f"{certificate.release_id} of {certificate.network}",
+        "names and versions of software are the owner's words",
+    )
+
+
+def _whole(certificate: Certificate) -> Claim:
+    """Check that what is said of the folder as a whole follows from its parts."""
+    provenance, kept = certificate.costs.provenance, certificate.kept
+    statement = whole_statement(provenance, kept, certificate.protection.epsilon)
+    whole = is_private_as_a_whole(provenance, kept)
+    same = (certificate.statement, certificate.private_as_a_whole) == (statement, whole)
+    name = "private as a whole" if certificate.private_as_a_whole else "not private as a whole"
+    if not same:
+        return claim(name, certificate.statement, f"as stated, it would be: {statement}", ok=False)
+    why = "follows from what is stated of costs and source; only the owner knows that these hold"
+    return stated(name, certificate.statement, why)
+
+
+def _mechanism(certificate: Certificate) -> Iterator[Claim]:
+    """Let the mechanism check what is stated of it, or say claim by claim that none can."""
+    of = certificate.protection
+    try:
+        mechanism = MECHANISMS.get(of.mechanism)
+    except GridveilError:
+        why = f"the mechanism {of.mechanism!r} is not known here; install its package"
+        for name, value in (
+            ("mechanism", of.mechanism),
+            ("promise", of.promise),
+            ("metric", of.metric),
+            ("noise scale (p.u.)", str(of.noise_scale_pu)),
+            *(
+                (f"parameter {name}", value)
+                for name, value in islice(of.parameters.items(), _PARAMETERS_SHOWN)
+            ),
+        ):
+            yield unchecked(name, value, why)
+        return
+    yield from checked_claims(
+        mechanism,
+        StatedProtection(
+            promise=of.promise,
+            unit=of.unit,
+            epsilon=of.epsilon,
+            epsilon_costs=of.epsilon_costs,
+            delta=of.delta,
+            alpha_pu=of.alpha_pu,
+            metric=of.metric,
+            grid_step_pu=of.grid_step_pu,
+            noise_scale_pu=of.noise_scale_pu,
+            caution=of.caution,
+            parameters=of.parameters,
+            base_mva=certificate.base_mva,
+        ),
+    )
+
+
+def _named_parameters(certificate: Certificate) -> Claim:
+    """Check that the exact parameters are there, and are those of the mechanism and its bounds."""
+    of = certificate.protection
+    named = of.parameters.get("mechanism", "none"), of.parameters.get("bounds", "")
+    ok = named == (of.mechanism, of.bounds)
+    return claim("mechanism and bounds", of.mechanism, named[0] if ok else str(named), ok)
+
+
+def _invariants(read: ReadCertificate) -> Claim:
+    """Check that what is said to be public is what follows from the costs and what is kept."""
+    certificate = read.certificate
+    costs = certificate.costs
+    wanted = (
+        invariants(costs.provenance, costs.source, certificate.kept)
+        if read.version > 2
+        else invariants_before(costs.provenance, costs.source)
+    )
+    ok = tuple((one.what, one.provenance) for one in certificate.invariants) == wanted
+    return claim("what is public", "as it follows", "as stated" if ok else "otherwise", ok)
+
+
+def _not_covered(certificate: Certificate) -> Claim:
+    """Check that nothing was left out of what the promise does not cover."""
+    of = certificate.protection
+    wanted = uncovered(NOT_COVERED, certificate.costs.provenance, of.delta)
+    claimed = f"{len(of.not_covered)} sentences"
+    if of.not_covered == wanted:
+        return claim("what is not covered", claimed, "as it follows", ok=True)
+    if MECHANISMS.is_ours(of.mechanism):
+        return claim("what is not covered", claimed, "sentences are missing or other", ok=False)
+    return stated("what is not covered", claimed, "in the words of the mechanism's package")
+
+
+def _paid(certificate: Certificate) -> Claim:
+    """Check that a part of ε was paid for private costs only."""
+    paid, provenance = certificate.protection.epsilon_costs, certificate.costs.provenance
+    ok = not paid or provenance == COSTS_PRIVATE
+    return claim("paid for costs", f"ε = {paid:g}", f"the costs are {provenance}", ok)
+
+
+def _spent(certificate: Certificate) -> Iterator[Claim]:
+    of = certificate.protection
+    spent = of.epsilon
+    if of.alpha_mva is not None and of.cumulative_distance_mva is not None:
+        spent *= max(1.0, of.cumulative_distance_mva / of.alpha_mva)
+    enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
+    yield claim("cumulative ε", f"{of.cumulative_epsilon:g}", f"at least {spent:g}", enough)
+    distance = "any distance"
+    if of.cumulative_distance_mva is not None:
+        distance = f"{of.cumulative_distance_mva:g} MVA"
+    yield stated(
+        "released before",
+        f"ε = {of.cumulative_epsilon:g} in all, at {distance}",
+        "only the owner's ledger knows",
+    )

@@ -1,0 +1,175 @@
+"""The files of a release: what is in the folder, digests, and the page made again."""
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from gridveil.arrays import IntArray
+from gridveil.claims import Claim, claim, stated
+from gridveil.errors import GridveilError
+from gridveil.network.case_file import REQUIRED_COLUMNS, CaseFile
+from gridveil.network.checks import check_case
+from gridveil.network.conversion import build_network, in_service
+from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.formats.matpower_writer import text_of_tables
+from gridveil.network.network import Network
+from gridveil.network.problems import CaseError
+from gridveil.publication.certificate import Certificate
+from gridveil.publication.certificate_file import ReadCertificate
+from gridveil.publication.folder import (
+    CERTIFICATE,
+    HISTORY,
+    LOADS,
+    NETWORK,
+    POSITIONS,
+    REPORT,
+    SIGNATURE,
+)
+from gridveil.publication.report.passive import is_passive
+from gridveil.publication.report.redraw import redrawn_page
+from gridveil.publication.statements import LOADS_COLUMNS
+from gridveil.publication.verification.folder_reader import (
+    list_release_folder,
+    read_release_file,
+)
+
+_SHOWN = 200
+"""Characters of a list of files that are shown."""
+
+
+@dataclass(frozen=True)
+class ReleaseFiles:
+    """The certified files of a release, whose digests are those of its certificate."""
+
+    read: ReadCertificate
+    contents: Mapping[str, bytes]
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate, in the terms of the present version."""
+        return self.read.certificate
+
+    @cached_property
+    def case(self) -> CaseFile:
+        """The released network as its file has it, if nothing is wrong with it."""
+        text = self.contents[NETWORK].decode("utf-8", "surrogateescape")
+        case = parse_matpower(text, NETWORK, self.certificate.network)
+        problems = check_case(case)
+        if problems:
+            raise CaseError(case.source, problems)
+        return case
+
+    @cached_property
+    def load_rows(self) -> IntArray:
+        """The rows of the released loads in the bus table."""
+        numbers = np.array(self.certificate.load_buses, dtype=float)
+        rows = in_service(self.case).rows_of(numbers)
+        if min(rows.tolist(), default=0) < 0:
+            raise GridveilError("a load bus of the certificate is not in the network")
+        return rows
+
+    @cached_property
+    def network(self) -> Network:
+        """The released network."""
+        return build_network(self.case, self.load_rows)
+
+
+def folder_claim(folder: Path, read: ReadCertificate) -> Claim:
+    """Check that the folder holds what the certificate lists, and nothing else."""
+    wanted = {NETWORK, LOADS, REPORT} | ({POSITIONS} if read.version > 2 else set())
+    optional = {HISTORY} if read.version > 2 else set()
+    shown = ", ".join(sorted(wanted))
+    try:
+        there = set(list_release_folder(folder)) - {CERTIFICATE, SIGNATURE}
+    except GridveilError as error:
+        return claim("files", shown, str(error), ok=False)
+    listed = set(read.certificate.files)
+    ok = listed == there and wanted <= listed <= wanted | optional
+    return claim("files", shown, ", ".join(sorted(there))[:_SHOWN], ok)
+
+
+def read_files(folder: Path, read: ReadCertificate) -> tuple[dict[str, bytes], list[Claim]]:
+    """Return the files that the certificate lists, and a claim on the digest of each."""
+    contents: dict[str, bytes] = {}
+    claims = []
+    for name, claimed in sorted(read.certificate.files.items()):
+        try:
+            contents[name] = read_release_file(folder, name)
+            found = hashlib.sha256(contents[name]).hexdigest()
+        except GridveilError as error:
+            found = f"not readable: {error}"
+        claims.append(claim(f"digest of {name}", claimed, found, claimed == found))
+    return contents, claims
+
+
+def file_claims(files: ReleaseFiles) -> Iterator[Claim]:
+    """Check the files against each other."""
+    yield _model(files)
+    yield _loads(files)
+    yield _page(files)
+
+
+def _model(files: ReleaseFiles) -> Claim:
+    """Check that the case file has nothing but the model of the network, as we would write it."""
+    name, claimed, kept = NETWORK, "the model and nothing else", files.certificate.kept
+    if kept:
+        why = f"{' and '.join(kept)} of the source file stand in it; only the owner knows them"
+        return stated(name, f"the model, {' and '.join(kept)}", why)
+    tables = {table: files.case.tables[table].values for table in REQUIRED_COLUMNS}
+    written = text_of_tables(tables, files.case.base_mva).encode()
+    ok = written == files.contents[NETWORK]
+    return claim(name, claimed, claimed if ok else "something else stands in it", ok)
+
+
+def _loads(files: ReleaseFiles) -> Claim:
+    """Check that the table of loads is that of the network."""
+    bus, listed = files.case.tables["bus"], files.load_rows
+    wanted = [
+        (int(bus.column("bus_i")[row]), *(float(bus.column(n)[row]) for n in ("Pd", "Qd")))
+        for row in listed
+    ]
+    try:
+        rows = list(csv.reader(io.StringIO(files.contents[LOADS].decode())))
+        found = [(int(n), float(p), float(q)) for n, p, q in rows[1:]]
+        same = found == wanted and rows[0] == list(LOADS_COLUMNS)
+    except (ValueError, csv.Error, IndexError):
+        same = False
+    others = bus.column("Pd").astype(bool) | bus.column("Qd").astype(bool)
+    others[listed] = False
+    if others.any():
+        return claim(LOADS, "all loads of the network", "a load is not in it", ok=False)
+    verdict = "the same" if same else "others"
+    return claim(LOADS, "all loads of the network", verdict, same)
+
+
+def _page(files: ReleaseFiles) -> Claim:
+    """Make the page again and compare; of another version, look that it does no harm."""
+    page, claimed = files.contents[REPORT], "what the certificate and the network give"
+    by = files.certificate.software.get("gridveil", "")
+    if POSITIONS in files.contents:
+        try:
+            again = redrawn_page(
+                files.certificate,
+                files.case,
+                files.load_rows,
+                files.contents[POSITIONS],
+                files.contents.get(HISTORY),
+            )
+        except Exception as error:  # whatever hostile numbers do to a drawing
+            found = f"cannot be made again: {type(error).__name__}"
+            return claim(REPORT, claimed, found, ok=False)
+        if again == page:
+            return claim(REPORT, claimed, "the same, byte by byte", ok=True)
+        if by == version("gridveil"):
+            return claim(REPORT, claimed, "another page", ok=False)
+    if not is_passive(page):
+        return claim(REPORT, claimed, "has a script or a link of its own", ok=False)
+    why = f"by version {by or 'unknown'}, which draws otherwise; it has no foreign script"
+    return stated(REPORT, claimed, why)

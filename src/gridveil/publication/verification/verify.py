@@ -1,0 +1,211 @@
+"""Checks a release as its recipient would, and says of every claim how far it can be known.
+
+Nothing is taken from who made the release: figures come from the files, by the formulas of
+recompute.py, and from an AC-OPF solved anew; what a mechanism or a method promises it says itself.
+A claim is recomputed, or proved by a theorem, or stated: then nobody but the owner can know.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from gridveil.claims import Claim, ClaimVerdict, claim, number_claim
+from gridveil.errors import GridveilError
+from gridveil.frames import frame_of_rows
+from gridveil.html_table import html_table
+from gridveil.publication.certificate_file import ReadCertificate, read_certificate
+from gridveil.publication.folder import CERTIFICATE, SIGNATURE
+from gridveil.publication.signing import (
+    SignatureCheck,
+    SignatureState,
+    VerificationKey,
+    as_verification_key,
+    check_signature,
+)
+from gridveil.publication.verification.fidelity import fidelity_claims
+from gridveil.publication.verification.folder_reader import (
+    read_optional_file,
+    read_release_file,
+)
+from gridveil.publication.verification.protection import protection_claims
+from gridveil.publication.verification.release_files import (
+    ReleaseFiles,
+    file_claims,
+    folder_claim,
+    read_files,
+)
+
+_EXACT = 1e-9
+"""Relative difference of figures that follow from the files alone."""
+
+
+@dataclass(frozen=True, repr=False)
+class Verification:
+    """What a check of a release found, claim by claim."""
+
+    claims: tuple[Claim, ...]
+    statement: str
+    """Whether the folder is private as a whole, in the words of its certificate."""
+    private_as_a_whole: bool | None
+    """None where the certificate cannot be read."""
+    signature: SignatureCheck
+
+    @property
+    def ok(self) -> bool:
+        """Whether no claim is broken, and none was left unchecked."""
+        return all(claim.ok for claim in self.claims)
+
+    def count(self, verdict: ClaimVerdict) -> int:
+        """Return how many claims have a verdict."""
+        return sum(claim.verdict is verdict for claim in self.claims)
+
+    def figures(self) -> dict[str, Any]:
+        """Return it as plain numbers and texts, for JSON."""
+        return {
+            "ok": self.ok,
+            "private_as_a_whole": self.private_as_a_whole,
+            "statement": self.statement,
+            **{verdict.name.lower(): self.count(verdict) for verdict in ClaimVerdict},
+            "signed": self.signature.is_genuine,
+            "signature": {
+                "state": self.signature.state.name.lower(),
+                "meaning": self.signature.state.value,
+                "key_id": self.signature.key_id,
+                "subject": self.signature.subject,
+                "expires": _date(self.signature.expires),
+            },
+            "claims": [
+                {
+                    "name": one.name,
+                    "claimed": one.claimed,
+                    "found": one.found,
+                    "ok": one.ok,
+                    "verdict": one.verdict.name.lower(),
+                }
+                for one in self.claims
+            ],
+        }
+
+    def signature_sentence(self) -> str:
+        """Say who signed the release, as far as that is known."""
+        check = self.signature
+        parts = [
+            f"key {check.key_id[:16]}…" if check.key_id else "",
+            f"of {check.subject}" if check.subject else "",
+            f"valid until {_date(check.expires)}" if check.expires else "",
+        ]
+        known = " ".join(filter(None, parts))
+        if check.key_id and not check.expires and check.state is SignatureState.GENUINE:
+            known += ", without an expiry"
+        return f"{check.state.value} ({known})" if known else check.state.value
+
+    def summary(self) -> str:
+        """Say how many claims there are of each kind."""
+        counts = {verdict: self.count(verdict) for verdict in ClaimVerdict}
+        broken, unchecked = counts[ClaimVerdict.BROKEN], counts[ClaimVerdict.UNCHECKED]
+        parts = [
+            f"{counts[ClaimVerdict.RECOMPUTED]} claims recomputed",
+            f"{counts[ClaimVerdict.PROVED]} proved",
+            f"{counts[ClaimVerdict.STATED]} stated, which only the owner can know",
+        ]
+        if unchecked:
+            parts.append(f"{unchecked} NOT CHECKED")
+        if broken:
+            parts.append(f"{broken} BROKEN")
+        return ", ".join(parts)
+
+    def to_frame(self) -> Any:
+        """Return the claims as a pandas DataFrame."""
+        return frame_of_rows(
+            [{**vars(claim), "verdict": claim.verdict.value} for claim in self.claims]
+        )
+
+    def __repr__(self) -> str:
+        return f"Verification({self.summary()}; {self.signature.state.value})"
+
+    def _repr_html_(self) -> str:
+        rows = [(c.name, c.claimed, c.found, c.verdict.value) for c in self.claims]
+        return html_table(repr(self), ("claim", "claimed", "found", "verdict"), rows)
+
+
+def verify(
+    folder: Path | str,
+    key: VerificationKey | Ed25519PublicKey | Path | str | None = None,
+    costs: Path | str | None = None,
+) -> Verification:
+    """Check a release: schema, digests, network, an AC-OPF of its own, the page made again.
+
+    Args:
+        folder: The folder of the release.
+        key: A public key, or the PEM file of it or of an X.509 certificate with it: then the
+            signature is checked as well. Who issued a certificate is not checked.
+        costs: A CSV file as `release --costs` takes it: then that these are the costs it aims for.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from gridveil import release, verify
+        >>> folder = mkdtemp()
+        >>> release("case5_pjm", folder + "/ledger.sqlite", beta=0.05).save(folder + "/out")
+        >>> verify(folder + "/out").ok
+        True
+    """
+    path, public = Path(folder), as_verification_key(key)
+    data = read_release_file(path, CERTIFICATE)
+    signature, signed = _signature(path, data, public)
+    try:
+        read = read_certificate(data)
+    except GridveilError as error:
+        broken = claim("schema", "valid", str(error), ok=False)
+        return Verification((broken, *signed), "the certificate cannot be read", None, signature)
+    table = None if costs is None else Path(costs)
+    claims = (claim("schema", "valid", "valid", ok=True), *signed, *_claims(path, read, table))
+    of = read.certificate
+    return Verification(claims, of.statement, of.private_as_a_whole, signature)
+
+
+def _claims(folder: Path, read: ReadCertificate, costs: Path | None) -> Iterator[Claim]:
+    certificate = read.certificate
+    claimed, found = certificate.digest, read.computed_digest
+    yield claim("digest of the certificate", claimed, found, claimed == found)
+    in_folder = folder_claim(folder, read)
+    contents, digests = read_files(folder, read) if in_folder.ok else ({}, [])
+    yield from (in_folder, *digests)
+    yield from protection_claims(read)
+    if not all(one.ok for one in (in_folder, *digests)):
+        yield claim("network", "as certified", "not examined: a file was changed", ok=False)
+        return
+    files = ReleaseFiles(read, contents)
+    try:
+        size = f"{len(files.network.buses)} buses"
+    except GridveilError as error:
+        yield claim("network", "readable", f"not readable: {error}", ok=False)
+        return
+    yield claim("network", "readable", size, ok=True)
+    yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
+    yield from file_claims(files)
+    yield from fidelity_claims(files, costs)
+
+
+def _signature(
+    folder: Path, certificate: bytes, key: VerificationKey | None
+) -> tuple[SignatureCheck, list[Claim]]:
+    """Check the signature with a key; without one, that it is a signature if it is there."""
+    name, claimed = "signature", "by the owner of the key"
+    try:
+        signature = read_optional_file(folder, SIGNATURE)
+    except GridveilError as error:
+        check = SignatureCheck(SignatureState.MALFORMED)
+        return check, [claim(name, "readable", str(error), ok=False)]
+    check = check_signature(signature, certificate, key)
+    if key is None and check.state is not SignatureState.MALFORMED:
+        return check, []
+    ok = check.state is SignatureState.GENUINE
+    return check, [claim(name, claimed, check.state.value, ok)]
+
+
+def _date(time: datetime | None) -> str | None:
+    return None if time is None else time.date().isoformat()
