@@ -24,7 +24,11 @@ _STYLES = {
 def verify(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
     key: Annotated[
-        Path | None, typer.Option(help="Also check the signature, with this public key (PEM).")
+        Path | None,
+        typer.Option(
+            help="Also check the signature, with this public key or X.509 certificate (PEM), whose "
+            "issuer is not checked."
+        ),
     ] = None,
     costs: Annotated[
         Path | None, typer.Option(help="Also check O* against these published costs (CSV).")
