@@ -150,14 +150,14 @@ if TYPE_CHECKING:
     from gridveil.publication.plan import (
         release as release,
     )
-    from gridveil.publication.verify import (
+    from gridveil.publication.verification.verify import (
         Verification as Verification,
     )
-    from gridveil.publication.verify import (
+    from gridveil.publication.verification.verify import (
         verify as verify,
     )
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _MODULES = {
     "admm.options": ["AgentOptions"],

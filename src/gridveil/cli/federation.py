@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.live import Live
@@ -24,6 +24,7 @@ from gridveil.cli.options import (
     CaseArgument,
     CostsOption,
     CostsSourceOption,
+    DeclarePublicOption,
     EpsilonOption,
     LedgerOption,
     MechanismOption,
@@ -48,6 +49,11 @@ class PublicCostsOptions:
 
     costs: CostsOption = None
     costs_source: CostsSourceOption = ""
+    declare_public: DeclarePublicOption = None
+
+    def choices(self) -> dict[str, Any]:
+        """Return them as the functions of the same names take them."""
+        return {**asdict(self), "declare_public": self.declare_public or ()}
 
 
 @dataclass(frozen=True)
@@ -103,13 +109,13 @@ def split(
 
     network = load_case(case)
     owned = read_partition(parties, network)
-    slices = split(network, owned, **asdict(costs))
+    slices = split(network, owned, **costs.choices())
     write_slices(slices, output)
     print_partition(network, owned)
     digest = slices[0].costs_derived
     if digest:
         console.print(
-            "the costs O* were computed from the raw loads and are not protected; every member's "
+            "the costs O* were computed from the raw loads and declared public; every member's "
             f'configuration must have costs_derived = "{digest}"',
             style="yellow",
         )
@@ -173,9 +179,7 @@ def assemble(
     outcome: Annotated[
         Path | None, typer.Option(help="The coordinator's outcome, for the report.")
     ] = None,
-    costs_source: Annotated[
-        str, typer.Option(help="Where O* was published; without it, O* is from raw loads.")
-    ] = "",
+    costs_source: Annotated[str, typer.Option(help="Where O* was published, if it was.")] = "",
 ) -> None:
     """Assemble what all parties released to one release, as anyone can: all of it is public.
 
@@ -223,7 +227,7 @@ def federate(
             parties=parties,
             partition=partition,
             **asdict(run),
-            **asdict(costs),
+            **costs.choices(),
             release_id=release_id,
             ledger=ledger,
             key=sign,

@@ -55,10 +55,26 @@ BandOption = Annotated[
     BandKind, typer.Option(help="Whose cost stays within beta: each generator's, or all.")
 ]
 CostsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|private|derived",
+        help="The costs O*: private, computed from the private loads (what holds without it); "
+        "known ones in $/h, a CSV: generator (its row in the case file, from 1), cost; or derived, "
+        "computed from the raw loads, with --declare-public costs.",
+    ),
+]
+KnownCostsOption = Annotated[
     Path | None,
     typer.Option(
         help="Known costs O* in $/h, a CSV: generator (its row in the case file, from 1), cost. "
-        "Else computed from the raw loads."
+        "Else computed by an AC-OPF."
+    ),
+]
+DeclarePublicOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--declare-public",
+        help="costs: you declare public what --costs derived computes from the raw loads.",
     ),
 ]
 CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]

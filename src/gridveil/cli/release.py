@@ -14,6 +14,7 @@ from gridveil.cli.options import (
     CaseArgument,
     CostsOption,
     CostsSourceOption,
+    DeclarePublicOption,
     FidelityOptions,
     JsonOption,
     LedgerOption,
@@ -41,11 +42,28 @@ class ReleaseOptions:
         typer.Option("--accept-unsound", help="Use a calibration that does not keep its ε."),
     ] = False
     costs: CostsOption = None
+    costs_source: CostsSourceOption = ""
+    declare_public: DeclarePublicOption = None
     cost_budget: Annotated[
         str | None,
-        typer.Option(help="Part of ε that buys a private total load, from which O* is computed."),
+        typer.Option(
+            help="Part of ε that buys a private total load, for private O*; 0 for none. Else the "
+            "plan chooses."
+        ),
     ] = None
-    costs_source: CostsSourceOption = ""
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Publish of the source file as they stand: names, comments, sections (separated "
+            "by commas). No noise protects what they say."
+        ),
+    ] = ""
+    accept_match: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-match", help="A match of the last scan that is a coincidence, by its name."
+        ),
+    ] = None
     load_buses: Annotated[
         Path | None,
         typer.Option(help="Public list of load buses, one number a line; else those with a load."),
@@ -133,17 +151,22 @@ def release(
             agents=options,
             costs=choices.costs,
             costs_source=choices.costs_source,
+            declare_public=choices.declare_public or (),
             cost_budget=choices.cost_budget,
+            keep=choices.keep,
+            accept_matches=choices.accept_match or (),
             release_id=choices.release_id,
             ledger=choices.ledger,
         )
         if not choices.dry_run:
+            for warning in plan.warnings:
+                progress.notice(warning)
             output = _checked_folder(choices)
             made = plan.run(choices.ledger, key=key, notify=progress.phase)
             made.save(output)
             if choices.private_report:
                 assert made.noisy is not None
-                page = private_page(network, made.noisy, made.published.network)
+                page = private_page(network, made.noisy, made.published.network, made.certificate)
                 write_folder(_private_folder(output), {"report.html": page}, private=True)
     if choices.dry_run:
         if shown.as_json:
@@ -185,22 +208,18 @@ def _print_release(
             ("released", "bold green"), f" to {output} (release id {certificate.release_id})"
         )
     )
+    console.print(
+        certificate.statement, style="green" if certificate.private_as_a_whole else "bold red"
+    )
     console.print(protection.promise)
     console.print(
         f"AC-feasible to {fidelity.max_violation:.0e} p.u.; cost of its dispatch "
         f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "
-        f"{fidelity.cost_gap_optimal:+.3%} against O*"
+        f"{fidelity.cost_gap_optimal:+.3%} against O*, {certificate.costs.source}"
     )
-    if certificate.costs.provenance == "derived":
-        console.print(
-            "the costs O* were computed from the raw loads and are not protected; the certificate "
-            "says so",
-            style="yellow",
-        )
-    console.print(
-        f"each load has spent ε = {protection.cumulative_epsilon:g} up to this draw; comments and "
-        "other sections of the case file are published as they stand"
-    )
+    if certificate.costs.true_cost is not None:
+        console.print(certificate.costs.true_cost.meaning)
+    console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} up to this draw")
     if private_report:
         console.print(
             f"{_private_folder(output)} contains raw data, do not publish",

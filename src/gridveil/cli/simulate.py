@@ -10,9 +10,9 @@ from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
     AgentFlags,
     CaseArgument,
-    CostsOption,
     FidelityOptions,
     JsonOption,
+    KnownCostsOption,
     NoiseOptions,
 )
 from gridveil.cli.output import console, error_console, print_json
@@ -30,7 +30,7 @@ class StudyOptions:
     """What only a simulation has."""
 
     seed: Annotated[int, typer.Option(help="The draw.")] = 1
-    costs: CostsOption = None
+    costs: KnownCostsOption = None
     unchecked: Annotated[
         bool,
         typer.Option(

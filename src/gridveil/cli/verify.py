@@ -15,7 +15,9 @@ from gridveil.printable import excerpt
 BROKEN = 1
 _WIDEST = 34
 _STYLES = {
-    ClaimVerdict.HOLDS: "green",
+    ClaimVerdict.RECOMPUTED: "green",
+    ClaimVerdict.PROVED: "green",
+    ClaimVerdict.STATED: "cyan",
     ClaimVerdict.BROKEN: "bold red",
     ClaimVerdict.UNCHECKED: "bold yellow",
 }
@@ -35,36 +37,32 @@ def verify(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Recompute every claim of a release's certificate; nothing but its folder is needed.
+    """Check every claim of a release's certificate; nothing but its folder is needed.
 
-    Exit status: 0 every claim holds, 1 some do not or could not be checked, 2 bad input.
+    Claims are recomputed, or proved by a theorem, or stated: then only the owner can know.
+
+    Exit status: 0 no claim is broken, 1 some are or could not be checked, 2 bad input.
 
     Example: gridveil verify out
     """
-    from gridveil.publication.verify import verify as check
+    from gridveil.publication.signing import SignatureState
+    from gridveil.publication.verification.verify import verify as check
 
     with error_console.status("verifying …"):
         result = check(folder, key, costs)
     if as_json:
-        claims = [
-            {"name": c.name, "claimed": c.claimed, "found": c.found, "ok": c.ok,
-             "verdict": c.verdict.name.lower()}
-            for c in result.claims
-        ]  # fmt: skip
-        print_json({"ok": result.ok, "claims": claims})
+        print_json(result.figures())
     else:
+        style = "green" if result.private_as_a_whole else "bold red"
+        console.print(result.statement, style=style)
+        genuine = result.signature.state is SignatureState.GENUINE
+        console.print(result.signature_sentence(), style="green" if genuine else "yellow")
         table = Table("claim", "claimed", "found", "verdict")
         for claim in result.claims:
             texts = (claim.name, claim.claimed, claim.found)
             verdict = Text(claim.verdict.value, _STYLES[claim.verdict])
             table.add_row(*(Text(excerpt(text, _WIDEST)) for text in texts), verdict)
         console.print(table)
-        style = "green" if result.ok else "bold red"
-        console.print(
-            f"{result.count(ClaimVerdict.HOLDS)} of {len(result.claims)} claims hold", style=style
-        )
-        missing = result.count(ClaimVerdict.UNCHECKED)
-        if missing:
-            console.print(f"{missing} could not be checked here", style="bold yellow")
+        console.print(result.summary(), style="green" if result.ok else "bold red")
     if not result.ok:
         raise typer.Exit(BROKEN)

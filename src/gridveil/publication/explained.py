@@ -11,7 +11,9 @@ from gridveil.arrays import FloatArray
 from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
+from gridveil.publication.folder import POSITIONS
 from gridveil.publication.make import Release
+from gridveil.publication.page_data import history_file, read_history
 from gridveil.publication.report.html import page_texts
 from gridveil.publication.scan import Explained
 
@@ -33,7 +35,7 @@ def explained(
         numbers.append(np.array([total.p, total.q]))
     return Explained(
         numbers=tuple(numbers),
-        texts=(*texts, *page_texts()),
+        texts=(*texts, *page_texts(), made.files[POSITIONS]),  # drawn from the blank network
         private=private,
         released=made.published.network.loads.values,
         grid_step=noisy.guarantee.step,
@@ -60,8 +62,9 @@ def _published(made: Release) -> Iterator[FloatArray]:
     figures = {**vars(stated.fidelity), **vars(stated.fidelity.violations)}
     yield np.array([value for value in figures.values() if isinstance(value, float)])
     if made.restored.agents is not None:
-        history = made.restored.agents.history
+        history = read_history(history_file(made.restored.agents.history))
         yield np.stack([history.primal, history.dual, history.rho, history.cost])
+        yield np.arange(len(history) + 1.0)
 
 
 def _relative(costs: FloatArray, targets: FloatArray) -> FloatArray:

@@ -227,7 +227,7 @@ def certify(
         LOADS: csv_bytes(LOADS_COLUMNS, _load_rows(published)),
     }
     notify("report")
-    files[POSITIONS] = positions_file(published.network)
+    files[POSITIONS] = positions_file(network)
     if history is not None and len(history):
         files[HISTORY] = history_file(history)
     files[REPORT] = report_page(

@@ -52,7 +52,7 @@ def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator
     shunts: IntArray = np.flatnonzero((buses.shunt_g != 0) | (buses.shunt_b != 0))
     if len(shunts):
         names = [network.bus_name(bus) for bus in shunts]
-        yield f"{_count(names, 'shunt')}, with their size: {_listed(names)}"
+        yield f"the size of {_count(names, 'shunt')}: {_listed(names)}"
     out = {name: len(table) for name, table in network.case.tables.items()}
     idle = out["branch"] - len(lines) + out["gen"] - len(gens)
     if idle:

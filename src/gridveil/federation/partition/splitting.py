@@ -114,8 +114,8 @@ def _costs(
     raise GridveilError(
         "--costs (costs in Python): a slice holds the costs O* of its generators, and private ones "
         "follow from loads that no party has drawn yet. Give costs that were published "
-        "(--costs FILE --costs-source TEXT), or '--costs derived --declare-public costs'; 'gridveil "
-        "federate' draws first, and has private costs"
+        "(--costs FILE --costs-source TEXT), or '--costs derived --declare-public costs'. The "
+        "command 'gridveil federate' draws first, and has private costs"
     )
 
 

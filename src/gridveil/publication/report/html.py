@@ -12,11 +12,7 @@ def html_page(title: str, body: str) -> bytes:
 
     Its content security policy allows no other style and no other script, and no connection.
     """
-    style, script = page_texts()
-    policy = (
-        f"default-src 'none'; style-src '{_source(style)}'; script-src '{_source(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
+    style, script, policy = page_texts()
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -27,13 +23,17 @@ def html_page(title: str, body: str) -> bytes:
     return page.encode("utf-8", "replace")
 
 
-def page_texts() -> tuple[str, str]:
-    """Return the style and the script that every page has."""
+def page_texts() -> tuple[str, str, str]:
+    """Return the style, the script and the content security policy that every page has."""
     style, script = (
         files("gridveil.publication.report").joinpath(name).read_text(encoding="utf-8")
         for name in ("style.css", "script.js")
     )
-    return style, script
+    policy = (
+        f"default-src 'none'; style-src '{_source(style)}'; script-src '{_source(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return style, script, policy
 
 
 def _source(text: str) -> str:

@@ -11,15 +11,21 @@ from gridveil.publication.report.html import page_texts
 
 _FORMER_SCRIPTS: Final[tuple[str, ...]] = ()
 """Scripts that pages of former versions have and that differ from that of today."""
-_TAGS = (
-    "!doctype html head meta title style body main header section h1 h2 h3 p ul li b span code "
-    "blockquote details summary div table thead tbody tr th td figure svg g line rect circle "
-    "polyline text"
-).split()
-_ATTRIBUTES = (
-    "lang charset name content class role tabindex scope aria-label aria-live viewBox data-tip "
-    "x y x1 x2 y1 y2 cx cy r width height points"
-).split()
+_TAGS = frozenset(
+    re.findall(
+        r"\S+",
+        "!doctype html head meta title style body main header section h1 h2 h3 p ul li b span code "
+        "blockquote details summary div table thead tbody tr th td figure svg g line rect circle "
+        "polyline text",
+    )
+)
+_ATTRIBUTES = frozenset(
+    re.findall(
+        r"\S+",
+        "lang charset name content class role tabindex scope aria-label aria-live viewBox data-tip "
+        "x y x1 x2 y1 y2 cx cy r width height points",
+    )
+)
 _TAG = re.compile(r"<(/?)([!a-zA-Z0-9]+)((?:\s+[a-zA-Z0-9:-]+(?:=\"[^\"<>]*\")?)*)\s*/?>")
 _ATTRIBUTE = re.compile(r"([a-zA-Z0-9:-]+)(?:=\"[^\"]*\")?")
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="[^"<>]*">')

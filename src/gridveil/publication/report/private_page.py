@@ -1,21 +1,27 @@
 """The owner's own report, with raw loads: for a private folder, never beside a release.
 
-It is the paper's scatter of original, noisy and released loads.
+It is the paper's scatter of original, noisy and released loads, and the true optimal cost beside
+what the release says of it.
 """
 
 from html import escape
 
 import numpy as np
 
+from gridveil.fidelity.result import relative_gap
 from gridveil.network.network import Network
+from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
+from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.charts import Curve, scatter
 from gridveil.publication.report.html import details, html_page
 
 WARNING = "contains raw data, do not publish"
 
 
-def private_page(network: Network, noisy: NoisyLoads, released: Network) -> bytes:
+def private_page(
+    network: Network, noisy: NoisyLoads, released: Network, certificate: Certificate
+) -> bytes:
     """Return the page; `network` holds the raw loads, `released` those of the release."""
     base = network.base_mva
     raw, drawn, out = (
@@ -54,5 +60,22 @@ def private_page(network: Network, noisy: NoisyLoads, released: Network) -> byte
         f"noise, and by less than {np.median(moved[1]):,.1f} MVA in all. On the dashed line a "
         f"value is what it was.</p>"
         f"{details('All loads as a table, in MW and MVAr', heads, rows)}</header>"
+        f"<section><h2>The true optimal cost</h2><p>{escape(_true_cost(network, certificate))}</p>"
+        "</section>"
     )
     return html_page(f"{WARNING}: {network.name}", body + "".join(parts))
+
+
+def _true_cost(network: Network, certificate: Certificate) -> str:
+    """Say what the true network costs at its cheapest, beside what the release says."""
+    stated, interval = certificate.fidelity.cost_optimal, certificate.costs.true_cost
+    released, true = f"Of the release: {stated:,.2f} $/h", solve_acopf(network)
+    if not true.status.solved:
+        return f"Of the true network: {true.status.value}. {released}."
+    gap = f" ({relative_gap(stated, true.cost):+.2%})" if true.cost else ""
+    text = f"Of the true network: {true.cost:,.2f} $/h. {released}{gap}."
+    if interval is None:
+        return f"{text} The release gives no interval for it."
+    holds = "holds" if interval.low <= true.cost <= interval.high else "does not hold"
+    given = f"{interval.low:,.6g} to {interval.high:,.6g} $/h"
+    return f"{text} The release gives {given}, which {holds}."

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from gridveil.errors import GridveilError
-from gridveil.publication import folder_reader
 from gridveil.publication.folder import CERTIFICATE, LOADS, NETWORK, REPORT, SIGNATURE
-from gridveil.publication.folder_reader import (
+from gridveil.publication.verification import folder_reader
+from gridveil.publication.verification.folder_reader import (
     LIMITS,
     MOST_ENTRIES,
     list_release_folder,
