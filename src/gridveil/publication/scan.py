@@ -17,6 +17,8 @@ What it cannot see:
 - loads that were transformed in other ways: costs, coordinates of drawings, ranks, sums of other
   groups, voltages and flows of a solution that belongs to raw loads;
 - compressed bytes, binary integers, and what `numbers_in_text` does not read as a number.
+
+In a megabyte of random bytes some ten numbers agree by chance, as floats of single precision.
 """
 
 import re
@@ -76,7 +78,7 @@ class Explained:
     texts: tuple[str | bytes, ...] = field(repr=False)
     """Made without any load: the blank case, a draft of the certificate, styles, scripts.
 
-    Every number in them is explained, so a raw load in one of them would go unseen.
+    Every number in them is explained wherever it stands, so a raw load among them goes unseen.
     """
     private: FloatArray = field(repr=False)
     """P and Q of each private (noisy) load in p.u., of shape (loads, 2)."""
