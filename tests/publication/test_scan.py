@@ -146,6 +146,7 @@ PLANTED = {
         "sum of |S|",
     ),
     "exponent": lambda m: ("loads.csv", "3,9.420e+01,0\n", None, "P of bus 3"),
+    "many digits": lambda m: ("loads.csv", "3,942.0000000000000000e-1,0\n", None, "P of bus 3"),
     "sign": lambda m: ("loads.csv", "3,-94.2,0\n", None, "P of bus 3"),
     "name": lambda m: ("certificate.json", ' "LOAD_94.2MW": 0,', '"files"', "P of bus 3"),
     "escaped": lambda m: ("certificate.json", r' "x": "\u221294.2",', '"files"', "P of bus 3"),
@@ -225,6 +226,13 @@ def test_binary_numbers_are_found(made):
     for kind in ("<f8", ">f8", "<f4", ">f4"):
         files = {**made.files, "state.bin": b"\x93\xff\n" + loads[1:2].astype(kind).tobytes()}
         assert Match("state.bin", 2, 1, "P of bus 3") in made.scan(files)
+
+
+def test_blocks_of_base64_do_not_run_into_each_other(made):
+    data = np.array([94.2]).tobytes()
+    parts = (b"12345" + data[:4], data[4:] + b"12345")
+    halves = [base64.b64encode(part).decode() for part in parts]
+    assert made.scan({**made.files, "notes.txt": " ".join(halves).encode()}) == ()
 
 
 def test_text_of_two_bytes_a_letter_is_read(made):
