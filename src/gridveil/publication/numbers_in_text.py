@@ -38,7 +38,10 @@ _NO_NUMBER = (
         r"(?<![0-9.])(?![0-9]{1,3}(?:\.[0-9]{3})+(?![0-9.]))"
         r"[0-9]{1,4}(?:\.[0-9]{1,4}){2,}(?![0-9]|\.[0-9])"
     ),
-    re.compile(r"\b(?=[0-9]*[a-fA-F])[0-9a-fA-F]{16,}\b"),
+    re.compile(
+        r"(?<![0-9A-Za-z.])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{16,}"
+        r"(?![0-9A-Za-z]|(?<=[eE])[-+][0-9])"
+    ),
     re.compile(r"\b(?=[0-9A-Z+/]*[a-z])(?=[0-9a-z+/]*[A-Z])[0-9A-Za-z+/]{40,}={0,2}"),
 )
 """Dates and times, versions, hexadecimal and base64."""
@@ -106,7 +109,9 @@ def readings(text: str, suffix: str, least_digits: int = LEAST_DIGITS) -> Readin
         hidden = pattern.sub(_blanks, hidden)
     separated = _inside(list(_separated(hidden)), _prose(text, suffix), True)
     places = _merged(separated)
-    found = _inside([*separated, *_plain(hidden), *_hex_floats(text)], _drawn(text), False)
+    found = _inside(
+        [*separated, *_plain(hidden, least_digits), *_hex_floats(text)], _drawn(text), False
+    )
     telling = sorted(one for one in found if one[2] >= least_digits)
     table = np.array(telling, dtype=float).reshape(-1, 5)
     starts, ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
@@ -117,10 +122,11 @@ def readings(text: str, suffix: str, least_digits: int = LEAST_DIGITS) -> Readin
     return Readings(starts, place, whole, table[:, 3], table[:, 4])
 
 
-def _plain(text: str) -> Iterator[_Found]:
+def _plain(text: str, least_digits: int) -> Iterator[_Found]:
     for match in _PLAIN.finditer(text):
-        fraction = match[2] or match[4] or ""
-        yield from _number(match.span(), match[1] or "", fraction.removeprefix("."), match[3])
+        if match.end() - match.start() >= least_digits:
+            fraction = match[2] or match[4] or ""
+            yield from _number(match.span(), match[1] or "", fraction.removeprefix("."), match[3])
 
 
 def _separated(text: str) -> Iterator[_Found]:

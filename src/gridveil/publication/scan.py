@@ -17,6 +17,8 @@ What it cannot see:
 - loads that were transformed in other ways: costs, coordinates of drawings, ranks, sums of other
   groups, voltages and flows of a solution that belongs to raw loads;
 - compressed bytes, binary integers, and what `numbers_in_text` does not read as a number.
+
+In a megabyte of random bytes some ten numbers agree by chance, as floats of single precision.
 """
 
 import re
@@ -40,8 +42,6 @@ _TIE = 1e-9
 _PAGES = (".html", ".svg")
 """Files for people, whose numbers are rounded."""
 _PER_CENT = 100.0
-_GAP = b"\xff" * 8
-"""Between decoded blocks: no number reaches across it."""
 _LISTED = 10
 
 
@@ -76,7 +76,7 @@ class Explained:
     texts: tuple[str | bytes, ...] = field(repr=False)
     """Made without any load: the blank case, a draft of the certificate, styles, scripts.
 
-    Every number in them is explained, so a raw load in one of them would go unseen.
+    Every number in them is explained wherever it stands, so a raw load among them goes unseen.
     """
     private: FloatArray = field(repr=False)
     """P and Q of each private (noisy) load in p.u., of shape (loads, 2)."""
@@ -183,14 +183,16 @@ def _in_encoded_text(text: str, secrets: Secrets, known: _Known) -> Iterator[tup
     places, blocks = [], []
     for start, block in decoded(text):
         places.append(start)
-        blocks.append(block + _GAP)
+        blocks.append(block)
         inner_text = block.decode("latin-1")
         if inner_text.isascii() and inner_text.isprintable():
             inner = _in_text(inner_text, "", secrets, known)
             yield from ((start, what) for _, what in inner)
-    begins = np.cumsum([0, *map(len, blocks)])
+    ends = np.cumsum([len(block) for block in blocks])
     for offset, what in _in_bytes(b"".join(blocks), (8,), secrets, known):
-        yield places[int(np.searchsorted(begins, offset, side="right")) - 1], what
+        index = int(np.searchsorted(ends, offset, side="right"))
+        if offset + 8 <= ends[index]:
+            yield places[index], what
 
 
 def _in_bytes(

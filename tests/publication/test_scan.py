@@ -1,0 +1,361 @@
+"""The last look: planted leaks of many kinds are found, and untouched folders have none."""
+
+import base64
+import json
+import re
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from gridveil.errors import GridveilError
+from gridveil.network.conversion import build_network
+from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.library import load_case
+from gridveil.opf.operating_point import complex_flows
+from gridveil.publication.case_file import blank
+from gridveil.publication.plan import release
+from gridveil.publication.scan import Explained, Match, refuse_matches, scan
+from tests.cases import TINY, bus, line
+
+ISOLATED = TINY.with_(
+    bus=[*TINY.bus, bus(9, 4, 33.75, 12.25)],
+    branch=[*TINY.branch, line(7, 9, status=0)],
+)
+"""The tiny network with a load at a bus out of service."""
+
+
+def explained(network, made):
+    """What may stand in a release: everything that follows from the private loads."""
+    published, base = made.published, network.base_mva
+    point, released = published.point, published.network.loads.values
+    powers = [
+        *(np.abs(flow) for flow in complex_flows(published.network, point)),
+        np.stack([made.noisy.p, made.noisy.q]),
+        released,
+        point.p,
+        point.q,
+    ]
+    rate = published.network.lines.rate
+    largest = np.maximum(powers[0], powers[1])
+    costs = published.network.generators.costs(point.p)
+    stated = np.array(made.certificate.costs.dollars_per_hour)
+    gaps = np.divide(costs - stated, stated, out=np.zeros_like(costs), where=stated != 0)
+    certificate = json.loads(made.files["certificate.json"])
+    return Explained(
+        numbers=(
+            *powers,
+            *(power * base for power in powers),
+            largest / rate,
+            np.array([(largest / rate > 0.95).sum(), np.isfinite(rate).sum()]),
+            point.v,
+            np.degrees(point.theta),
+            costs,
+            gaps,
+            np.array(list(numbers_of(certificate))),
+        ),
+        texts=(
+            blank(network).case.text,
+            json.dumps(certificate, ensure_ascii=False),
+            *STATIC.findall(made.files["report.html"].decode()),
+        ),
+        private=np.stack([made.noisy.p, made.noisy.q], axis=1),
+        released=released,
+        grid_step=3e-4,
+    )
+
+
+def numbers_of(document):
+    if isinstance(document, dict):
+        document = list(document.values())
+    if isinstance(document, list):
+        for item in document:
+            yield from numbers_of(item)
+    elif isinstance(document, int | float):
+        yield float(document)
+
+
+STATIC = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
+
+
+class Made:
+    """A network, its release, and what explains the numbers of the release."""
+
+    def __init__(self, network, ledger):
+        made = release(network, ledger)
+        self.network, self.files = network, dict(made.files)
+        self.explained = explained(network, made)
+        self.noise = network.loads.values - self.explained.private
+        self.displacement = network.loads.values - self.explained.released
+
+    def with_text(self, file, text, at=None):
+        """The files with a text in one, in front of the last `at` or at the end."""
+        old = self.files.get(file, b"").decode()
+        place = len(old) if at is None else old.rindex(at)
+        return {**self.files, file: (old[:place] + text + old[place:]).encode()}
+
+    def largest(self, differences, column):
+        """The bus and the size of the largest of some differences, in p.u."""
+        sizes = np.abs(differences[:, column])
+        return self.network.load_buses[int(sizes.argmax())], float(sizes.max())
+
+    def scan(self, files):
+        return scan(files, self.network, self.explained)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return Made(load_case("case14_ieee"), tmp_path_factory.mktemp("made") / "ledger.sqlite")
+
+
+def mva(made, index):
+    """P, Q and |S| of a load of case14_ieee in MW, MVAr and MVA."""
+    p, q = made.network.loads.values[index] * 100
+    return p, q, np.hypot(p, q)
+
+
+BUS_3 = 1
+"""The place of the load P + jQ = 94.2 + j19; that of bus 4 is 47.8 − j3.9."""
+
+
+PLANTED = {
+    "comment": lambda m: ("network.m", "\n% bus 3 once had 94.2 MW\n", None, "P of bus 3"),
+    "exact digits": lambda m: ("network.m", "\n\t3\t94.20000\t0;\n", None, "P of bus 3"),
+    "p.u. in JSON": lambda m: ("certificate.json", ' "x": 0.942,', '"files"', "P of bus 3"),
+    "tooltip": lambda m: (
+        "report.html",
+        f'<circle cx="5" cy="6" r="2" data-tip="bus 3: {mva(m, BUS_3)[2]:.5f} MVA"/>',
+        "</svg>",
+        "|S| of bus 3",
+    ),
+    "rounded": lambda m: (
+        "report.html",
+        f"<p>moved by {m.largest(m.noise, 0)[1] * 100:.7f} MW</p>",
+        "</main>",
+        f"noise of P at bus {m.largest(m.noise, 0)[0]}",
+    ),
+    "kW": lambda m: ("notes.txt", "its demand is 94,200.0 kW", None, "P of bus 3"),
+    "continental": lambda m: ("notes.txt", "sie hat 47,80 MW", None, "P of bus 4"),
+    "total": lambda m: ("loads.csv", "total,259.0,73\n", None, "sum of P"),
+    "sum of |S|": lambda m: (
+        "loads.csv",
+        f"total,{sum(mva(m, i)[2] for i in range(11)):.3f}\n",
+        None,
+        "sum of |S|",
+    ),
+    "exponent": lambda m: ("loads.csv", "3,9.420e+01,0\n", None, "P of bus 3"),
+    "many digits": lambda m: ("loads.csv", "3,942.0000000000000000e-1,0\n", None, "P of bus 3"),
+    "sign": lambda m: ("loads.csv", "3,-94.2,0\n", None, "P of bus 3"),
+    "name": lambda m: ("certificate.json", ' "LOAD_94.2MW": 0,', '"files"', "P of bus 3"),
+    "escaped": lambda m: ("certificate.json", r' "x": "\u221294.2",', '"files"', "P of bus 3"),
+    "entity": lambda m: ("report.html", "<p>94&nbsp;200.0 kW</p>", "</main>", "P of bus 3"),
+    "grid steps": lambda m: ("notes.txt", "k = (3140, 63)", None, "P of bus 3"),
+    "noise": lambda m: (
+        "certificate.json",
+        f' "x": {m.largest(m.noise, 1)[1]:.6f},',
+        '"files"',
+        f"noise of Q at bus {m.largest(m.noise, 1)[0]}",
+    ),
+    "displacement": lambda m: (
+        "loads.csv",
+        f"bus,{m.largest(m.displacement, 0)[1] * 100:.7f}\n",
+        None,
+        f"displacement of P at bus {m.largest(m.displacement, 0)[0]}",
+    ),
+    "hexadecimal": lambda m: ("notes.txt", (94.2).hex(), None, "P of bus 3"),
+    "bytes in hex": lambda m: ("notes.txt", struct.pack(">d", 94.2).hex(), None, "P of bus 3"),
+    "base64": lambda m: (
+        "notes.txt",
+        base64.b64encode(np.array([1.0, 94.2]).tobytes()).decode(),
+        None,
+        "P of bus 3",
+    ),
+    "base64 of text": lambda m: (
+        "notes.txt",
+        base64.b64encode(b"bus 3: 94.2 MW").decode(),
+        None,
+        "P of bus 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_planted_leak_is_found(made, kind):
+    file, text, at, what = PLANTED[kind](made)
+    files = made.with_text(file, text, at)
+    (match,) = made.scan(files)
+    assert match.name == f"{file}: {what}"
+    lines = files[file].decode().split("\n")
+    place = sum(len(line) + 1 for line in lines[: match.line - 1]) + match.column - 1
+    start = files[file].decode().index(text)
+    assert start <= place < start + len(text)
+
+
+def test_a_load_of_a_bus_out_of_service_is_found(tmp_path):
+    made = Made(TINY.network(), tmp_path / "ledger.sqlite")
+    network = build_network(parse_matpower(ISOLATED.text(), "tiny.m", "tiny"))
+    files = made.with_text("network.m", "\n\t9\t4\t33.75\t12.25;\n")
+    assert [match.name for match in scan(files, network, made.explained)] == [
+        "network.m: P of bus 9",
+        "network.m: Q of bus 9",
+    ]
+
+
+def test_sums_of_areas_and_zones_are_found(tmp_path):
+    rows = [
+        [*row[:6], area, *row[7:10], 3, *row[11:]]
+        for row, area in zip(TINY.bus, (1, 2, 2), strict=True)
+    ]
+    rows += [bus(8, 1, 30.5, 5.5)]
+    case = TINY.with_(bus=rows, branch=[*TINY.branch, line(7, 8)])
+    made = Made(case.network(), tmp_path / "ledger.sqlite")
+    size = np.hypot(80, 20) + np.hypot(50, 10)
+    files = made.with_text("loads.csv", f"area,2,130.0,{size:.4f}\nall,160.5,0.355\n")
+    assert [match.what for match in made.scan(files)] == [
+        "sum of P in area 2",
+        "sum of |S| in area 2",
+        "sum of P",
+        "sum of Q",
+    ]
+
+
+def test_binary_numbers_are_found(made):
+    loads = made.network.loads.p * 100
+    for kind in ("<f8", ">f8", "<f4", ">f4"):
+        files = {**made.files, "state.bin": b"\x93\xff\n" + loads[1:2].astype(kind).tobytes()}
+        assert Match("state.bin", 2, 1, "P of bus 3") in made.scan(files)
+
+
+def test_blocks_of_base64_do_not_run_into_each_other(made):
+    data = np.array([94.2]).tobytes()
+    parts = (b"12345" + data[:4], data[4:] + b"12345")
+    halves = [base64.b64encode(part).decode() for part in parts]
+    assert made.scan({**made.files, "notes.txt": " ".join(halves).encode()}) == ()
+
+
+def test_text_of_two_bytes_a_letter_is_read(made):
+    files = {**made.files, "notes.txt": "bus 3: 94.2 MW".encode("utf-16")}
+    assert [match.what for match in made.scan(files)] == ["P of bus 3"]
+
+
+def test_names_of_files_are_read_and_not_repeated(made):
+    (match,) = made.scan({**made.files, "bus_3_with_94.2MW.txt": b""})
+    assert match == Match("bus_#_with_##.#MW.txt", 0, 12, "P of bus 3")
+    assert str(match) == "bus_#_with_##.#MW.txt: P of bus 3 (in the file's name)"
+
+
+def test_a_flow_explains_a_rounded_number_in_a_page_only(made):
+    flow = np.array([94.2193])
+    known = made.explained
+    explained = Explained((*known.numbers, flow), known.texts, known.private, known.released)
+    in_page = made.with_text("report.html", "<p>94.2 MVA</p>", "</main>")
+    assert scan(in_page, made.network, explained) == ()
+    in_data = made.with_text("network.m", "\n\t94.2\n")
+    assert [match.what for match in scan(in_data, made.network, explained)] == ["P of bus 3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "drawn at 2026-09-42T94:29:42.942+00:00",
+        "scipy 94.2.0",
+        "sha256 942a942b942c942d942e942f942a942b",
+        "bus 94, 2 of 9",
+        '<svg><path d="M94.2 19.0" stroke="red"/></svg>',
+        "0.000 and 94 and 90,000",
+    ],
+    ids=["time", "version", "digest", "few digits", "drawing", "zeros"],
+)
+def test_what_is_no_number_is_not_compared(made, text):
+    assert made.scan({**made.files, "notes.txt": text.encode()}) == ()
+
+
+@pytest.mark.parametrize("name", ["case5_pjm", "case14_ieee", "case39_epri", "case118_ieee"])
+def test_untouched_folders_have_no_match(name, tmp_path):
+    for draw in range(2):
+        made = Made(load_case(name), tmp_path / f"{draw}.sqlite")
+        assert made.scan(made.files) == ()
+
+
+FORMATS = {
+    "repr": lambda mw: repr(mw),
+    "fixed": lambda mw: f"{mw:.4f}",
+    "sign": lambda mw: f"-{mw!r}",
+    "exponent": lambda mw: f"{mw:.9e}",
+    "upper": lambda mw: f"{mw:.9E}",
+    "p.u.": lambda mw: f"{mw / 100:.8f}",
+    "kW": lambda mw: f"{mw * 1000:,.1f}",
+    "thin": lambda mw: f"{mw * 1000:,.1f}".replace(",", "\u202f"),
+    "comma": lambda mw: f"{mw:.4f}".replace(".", ","),
+    "name": lambda mw: f"LOAD_{mw:.4f}MW",
+    "hexadecimal": lambda mw: mw.hex(),
+}
+PLACES = {  # a place for text, and how to put it there
+    "network.m": (r"\n", "%  {} %\n"),
+    "loads.csv": (r"\n", 'x,"{}",y\n'),
+    "certificate.json": (r"\n(?= *\")", '"x {} y": 0,\n'),
+    "report.html": (r"(?<=</td>)|(?<=</p>)", "<i title='{}'></i>"),
+    "notes.txt": (r"^|$", " {} "),
+}
+
+
+@settings(max_examples=100)
+@given(
+    mw=st.integers(1000, 99_999_999).filter(lambda n: n % 10 > 0).map(lambda n: n / 10_000),
+    load=st.integers(0, 10),
+    form=st.sampled_from(sorted(FORMATS)),
+    file=st.sampled_from(sorted(PLACES)),
+    share=st.floats(0, 1),
+)
+def test_any_load_in_any_form_at_any_place_is_found(made, mw, load, form, file, share):
+    p = made.network.loads.p.copy()
+    p[load] = mw / 100
+    network = made.network.with_loads(p, made.network.loads.q)
+    text = made.files.get(file, b"").decode()
+    where, how = PLACES[file]
+    places = [match.end() for match in re.finditer(where, text)]
+    at = places[int(share * (len(places) - 1))]
+    planted = (text[:at] + how.format(FORMATS[form](mw)) + text[at:]).encode()
+    values = np.concatenate([np.ravel(array) for array in made.explained.numbers])
+    for scale, unit in ((1, 1e-4), (1000, 0.1), (0.01, 1e-8)):
+        assume(np.abs(np.outer(np.abs(values), (1, 100)) - mw * scale).min() > unit)
+    found = scan({**made.files, file: planted}, network, made.explained)
+    assert any(match.file == file for match in found)
+
+
+def test_a_refusal_says_where_and_never_what(made):
+    files = made.with_text("network.m", "\n% 94.2\n% 47.8 MW\n")
+    files["q_is_16.6"] = b""
+    with pytest.raises(GridveilError) as caught:
+        refuse_matches(files, made.network, made.explained)
+    said = str(caught.value)
+    assert "not written" in said
+    assert "network.m: P of bus 3 (line " in said
+    assert "network.m: P of bus 4 (line " in said
+    assert "--accept-match 'network.m: P of bus 3'" in said
+    assert "release id" in said
+    shown = said + repr(made.scan(files)) + repr(made.explained)
+    assert not re.search(r"94\D?2|47\D8|16\D6", shown)
+
+
+def test_a_long_refusal_is_cut(made):
+    files = {**made.files, "notes.txt": b"94.2 MW\n" * 15}
+    with pytest.raises(GridveilError, match="and 5 more"):
+        refuse_matches(files, made.network, made.explained)
+
+
+def test_matches_are_accepted_by_name(made):
+    files = made.with_text("network.m", "\n% 94.2\n% 47.8 MW\n")
+    accepted = ["network.m: P of bus 3", "network.m: P of bus 4", "network.m: P of bus 77"]
+    refuse_matches(files, made.network, made.explained, accepted)
+    with pytest.raises(GridveilError, match="P of bus 4"):
+        refuse_matches(files, made.network, made.explained, accepted[:1])
+
+
+def test_matches_come_in_order(made):
+    files = {**made.with_text("network.m", "\n% 94.2, 47.8\n"), "a.txt": b"47.8 11.2 94.2"}
+    found = made.scan(files)
+    assert list(found) == sorted(found)
+    assert found == made.scan(dict(reversed(files.items())))
