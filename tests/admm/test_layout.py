@@ -23,7 +23,7 @@ from gridveil.fidelity.bands import limit_bands
 def parties(name, count):
     """Return the slices of a network cut into parties, and their layouts."""
     network = load_case(name)
-    parts = split(network, partition(network, count))
+    parts = split(network, partition(network, count), "derived", declare_public="costs")
     return [(part, build_local_agents(part, 0.1).layout) for part in parts]
 
 

@@ -66,7 +66,8 @@ def test_verify_checks_every_claim(installed, released):
     outcome = installed.run("-m", "gridveil", "verify", released, "--json")
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     verdicts = {c["name"]: c["verdict"] for c in json.loads(outcome.stdout)["claims"]}
-    assert set(verdicts.values()) == {"holds"}
+    assert set(verdicts.values()) == {"recomputed", "proved", "stated"}
+    assert verdicts["promise"] == "proved"
     assert {"promise", "metric", "noise scale (p.u.)", "costs keep β"} <= set(verdicts)
 
 
@@ -88,7 +89,7 @@ def test_verify_finds_a_changed_claim(installed, released, tmp_path, old, new, c
     outcome = installed.run("-m", "gridveil", "verify", changed, "--json")
     assert outcome.returncode == 1
     broken = {c["name"] for c in json.loads(outcome.stdout)["claims"] if not c["ok"]}
-    assert broken == {"digest of the certificate", claim}
+    assert broken == {"digest of the certificate", claim, "report.html"}  # which shows it
 
 
 def test_without_the_package_its_claims_are_not_checked(released):
@@ -108,10 +109,11 @@ def test_without_the_package_its_claims_are_not_checked(released):
         "costs keep β",
     }
     assert all("is not known here; install its package" in found for found in unchecked.values())
-    assert all(c["verdict"] == "holds" for c in claims if c["name"] not in unchecked)
+    held = {"recomputed", "stated"}  # nothing is proved without the mechanism
+    assert {c["verdict"] for c in claims if c["name"] not in unchecked} == held
     shown = run_python(sys.executable, "-m", "gridveil", "verify", released)
     assert shown.returncode == 1
-    assert f"{len(unchecked)} could not be checked here" in shown.stdout
+    assert f"{len(unchecked)} NOT CHECKED" in shown.stdout
 
 
 def test_simulate(installed):

@@ -25,6 +25,7 @@ from gridveil.publication.costs import Provenance, PublicCosts
 from tests.cases import TINY, bus
 
 MECHANISM = PolarLaplace.of(1, 0.1)
+DERIVED = {"costs": "derived", "declare_public": "costs"}
 
 
 @pytest.fixture
@@ -46,9 +47,9 @@ def test_a_release_keeps_its_promises_and_verifies(ledger, tmp_path, name, metho
         agents=agents,
     )
     made.save(tmp_path / "out")
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "certificate.json", "loads.csv", "network.m", "report.html",
-    ]  # fmt: skip
+    wanted = {"certificate.json", "loads.csv", "network.m", "positions.csv", "report.html"}
+    wanted |= {"history.csv"} if method == "admm" else set()
+    assert {p.name for p in (tmp_path / "out").iterdir()} == wanted
     result = verify(tmp_path / "out")
     assert result.ok, [claim for claim in result.claims if not claim.ok]
     told = made.certificate.fidelity
@@ -139,11 +140,17 @@ def test_after_the_noise_is_drawn_the_loads_do_not_matter(ledger, method):
     network = load_case("case14_ieee")
     costs = public_costs(network)
     agents = AgentOptions(polish=True) if method == "admm" else None
-    options = {"costs": costs, "method": method, "agents": agents}
-    one = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", **options)
-    swapped = network.with_loads(network.loads.p[::-1] * 2, network.loads.q[::-1] - 0.3)
-    other = release(swapped, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", **options)
-    assert one.files == other.files
+    for choices in ({"costs": costs}, {}):
+        options = {
+            "method": method,
+            "agents": agents,
+            "release_id": f"costs given: {'costs' in choices}",
+            **choices,
+        }
+        one = release(network, ledger, mechanism=MECHANISM, beta=0.01, **options)
+        swapped = network.with_loads(network.loads.p[::-1] * 2, network.loads.q[::-1] - 0.3)
+        other = release(swapped, ledger, mechanism=MECHANISM, beta=0.01, **options)
+        assert one.files == other.files
 
 
 ALIGNED = {
@@ -180,13 +187,14 @@ def test_not_even_the_width_of_a_number_remains(tmp_path, ledger):
     assert made[0] == made[1] == made[2]
 
 
-def test_new_loads_under_an_old_id_are_refused(ledger):
+def test_new_loads_under_an_old_id_are_refused_where_costs_are_derived(ledger):
     """Their costs would be told again and again, unprotected, for one charge."""
     network = load_case("case14_ieee")
-    release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one")
+    options = {"mechanism": MECHANISM, "beta": 0.01, "release_id": "one", **DERIVED}
+    release(network, ledger, **options)
     changed = network.with_loads(network.loads.p * 1.1, network.loads.q)
     with pytest.raises(GridveilError, match="other parameters"):
-        release(changed, ledger, mechanism=MECHANISM, beta=0.01, release_id="one")
+        release(changed, ledger, **options)
 
 
 def test_foreseeable_mistakes_cost_nothing(ledger):
@@ -252,9 +260,18 @@ def test_the_same_id_gives_the_same_bytes_and_charges_once(ledger):
 
 def test_where_costs_come_from_is_declared(ledger):
     network = load_case("case14_ieee")
-    derived = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one").certificate
+    private = release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one").certificate
+    assert private.costs.provenance == "private"
+    assert private.private_as_a_whole
+    assert private.statement.startswith("Private as a whole")
+    derived = release(
+        network, ledger, mechanism=MECHANISM, beta=0.01, release_id="three", **DERIVED
+    ).certificate
     assert derived.costs.provenance == "derived"
+    assert not derived.private_as_a_whole
+    assert "The owner declares the costs O* public" in derived.statement
     assert "not protected" in derived.invariants[2].provenance
+    assert derived.costs.true_cost is None
     given = release(
         network,
         ledger,
@@ -353,7 +370,7 @@ def test_costs_can_be_bought(ledger, tmp_path):
     one.save(tmp_path / "out")
     assert verify(tmp_path / "out").ok
     told = one.certificate
-    assert told.costs.provenance == "bought"
+    assert told.costs.provenance == "private"
     assert told.protection.epsilon == pytest.approx(1.0)
     assert told.protection.epsilon_costs == pytest.approx(0.2)
     assert told.protection.cumulative_epsilon == pytest.approx(1.0)
@@ -381,7 +398,7 @@ def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
             release_id="one",
             cost_budget="0.6",
         )
-    with pytest.raises(GridveilError, match="need not be bought"):
+    with pytest.raises(GridveilError, match="only private costs use a part"):
         release(
             network,
             ledger,
@@ -391,6 +408,6 @@ def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
             costs=public_costs(network),
             cost_budget="0.1",
         )
-    with pytest.raises(GridveilError, match="must be above 0"):
-        release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", cost_budget="0")
+    with pytest.raises(GridveilError, match="must be 0 or more"):
+        release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", cost_budget=-1)
     assert ledger.accounts() == []

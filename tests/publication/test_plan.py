@@ -143,7 +143,7 @@ def test_costs_may_be_an_array_a_file_or_ready_made(path, tmp_path):
         ({"method": "central", "agents": AgentOptions()}, "mean nothing to method 'central'"),
         ({"band": "none"}, "is none of generator"),
         ({"cost_budget": "2"}, "must be below ε"),
-        ({"costs_source": "x"}, "with --costs only"),
+        ({"costs_source": "x"}, "with known --costs only"),
         ({"release_id": " "}, "needs an id"),
     ],
     ids=lambda value: "" if isinstance(value, dict) else value,
@@ -201,7 +201,7 @@ def test_a_changed_plan_is_checked_again(path):
         {"beta": math.nan},
         {"mechanism": named_like_ours},
         {"mechanism": None},
-        {"costs": costs, "cost_budget": Fraction(1, 10)},
+        {"costs": costs, "provenance": costs.provenance, "cost_budget": Fraction(1, 10)},
         {"cost_budget": Fraction(1, 10**12)},
     ):
         with pytest.raises(GridveilError):

@@ -1,9 +1,9 @@
 """The last look: planted leaks of many kinds are found, and untouched folders have none."""
 
 import base64
-import json
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from gridveil.errors import GridveilError
 from gridveil.network.conversion import build_network
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.library import load_case
-from gridveil.opf.operating_point import complex_flows
 from gridveil.publication.case_file import blank
+from gridveil.publication.explained import explained
 from gridveil.publication.plan import release
 from gridveil.publication.scan import Explained, Match, refuse_matches, scan
 from tests.cases import TINY, bus, line
@@ -27,66 +27,14 @@ ISOLATED = TINY.with_(
 """The tiny network with a load at a bus out of service."""
 
 
-def explained(network, made):
-    """What may stand in a release: everything that follows from the private loads."""
-    published, base = made.published, network.base_mva
-    point, released = published.point, published.network.loads.values
-    powers = [
-        *(np.abs(flow) for flow in complex_flows(published.network, point)),
-        np.stack([made.noisy.p, made.noisy.q]),
-        released,
-        point.p,
-        point.q,
-    ]
-    rate = published.network.lines.rate
-    largest = np.maximum(powers[0], powers[1])
-    costs = published.network.generators.costs(point.p)
-    stated = np.array(made.certificate.costs.dollars_per_hour)
-    gaps = np.divide(costs - stated, stated, out=np.zeros_like(costs), where=stated != 0)
-    certificate = json.loads(made.files["certificate.json"])
-    return Explained(
-        numbers=(
-            *powers,
-            *(power * base for power in powers),
-            largest / rate,
-            np.array([(largest / rate > 0.95).sum(), np.isfinite(rate).sum()]),
-            point.v,
-            np.degrees(point.theta),
-            costs,
-            gaps,
-            np.array(list(numbers_of(certificate))),
-        ),
-        texts=(
-            blank(network).case.text,
-            json.dumps(certificate, ensure_ascii=False),
-            *STATIC.findall(made.files["report.html"].decode()),
-        ),
-        private=np.stack([made.noisy.p, made.noisy.q], axis=1),
-        released=released,
-        grid_step=3e-4,
-    )
-
-
-def numbers_of(document):
-    if isinstance(document, dict):
-        document = list(document.values())
-    if isinstance(document, list):
-        for item in document:
-            yield from numbers_of(item)
-    elif isinstance(document, int | float):
-        yield float(document)
-
-
-STATIC = re.compile(r"<style>.*?</style>|<script>.*?</script>", re.DOTALL)
-
-
 class Made:
     """A network, its release, and what explains the numbers of the release."""
 
     def __init__(self, network, ledger):
         made = release(network, ledger)
         self.network, self.files = network, dict(made.files)
-        self.explained = explained(network, made)
+        texts = (blank(network).case.text, made.certificate.to_bytes())
+        self.explained = replace(explained(made, made.noisy, None, texts), grid_step=3e-4)
         self.noise = network.loads.values - self.explained.private
         self.displacement = network.loads.values - self.explained.released
 

@@ -15,7 +15,7 @@ from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS, REQUIRED_COLUMNS, CaseFile, Edit
 from gridveil.network.conversion import PIECEWISE_LINEAR, build_network, changes
 from gridveil.network.formats.matpower_parser import parse_matpower
-from gridveil.network.formats.matpower_writer import edited_text, text_of_tables
+from gridveil.network.formats.matpower_writer import text_of_tables
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.publication.kept import kept_text
@@ -112,4 +112,11 @@ def read_published(case: CaseFile, load_rows: list[int]) -> PublishedCase:
 
 
 def _edited(case: CaseFile, edits: list[Edit]) -> CaseFile:
-    return parse_matpower(edited_text(case, edits), case.source, case.name)
+    """Return a case that `blank` wrote with other cells, written in the same way."""
+    tables = {name: case.tables[name].values.copy() for name in REQUIRED_COLUMNS}
+    kept = case.text.removeprefix(text_of_tables(tables, case.base_mva))
+    for edit in edits:
+        assert isinstance(edit.column, str)
+        tables[edit.table][edit.row, COLUMNS[edit.table].index(edit.column)] = edit.value
+    text = text_of_tables(tables, case.base_mva) + kept
+    return parse_matpower(text, case.source, case.name)

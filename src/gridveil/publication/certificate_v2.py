@@ -25,7 +25,7 @@ KEPT_BEFORE = ("names", "comments", "sections")
 
 
 class StatedCostsV2(Part):
-    """The public costs O* that the release aims for."""
+    """The costs O* that the release aims for."""
 
     provenance: Literal["published", "derived", "bought"]
     source: str

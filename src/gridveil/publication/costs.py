@@ -153,7 +153,7 @@ def derived_costs(network: Network) -> PublicCosts:
 
 def private_costs(
     network: Network, loads: FloatArray, cost_budget: float | Fraction
-) -> PublicCosts:
+) -> tuple[PublicCosts, FloatArray]:
     """Return the costs of an AC-OPF of the private loads, or of the nearest that have one.
 
     Nothing here sees a raw load; `network` may be blank.
@@ -162,10 +162,14 @@ def private_costs(
         network: The network, without its loads.
         loads: The private loads in p.u., of shape (loads, 2), a bought total taken into account.
         cost_budget: What the total took of ε; 0 without one.
+
+    Returns:
+        The costs, and the loads that cost so much.
     """
     result = _opf_near(network, loads)
     source = private_source(float(cost_budget))
-    return PublicCosts(result.generator_costs, Provenance.PRIVATE, source)
+    costs = PublicCosts(result.generator_costs, Provenance.PRIVATE, source)
+    return costs, result.network.loads.values
 
 
 def _opf_near(network: Network, loads: FloatArray) -> OPFResult:

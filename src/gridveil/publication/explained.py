@@ -14,6 +14,7 @@ from gridveil.privacy.total import NoisyTotal
 from gridveil.publication.folder import POSITIONS
 from gridveil.publication.make import Release
 from gridveil.publication.page_data import history_file, read_history
+from gridveil.publication.report.charts import HOT, curve_ticks
 from gridveil.publication.report.html import page_texts
 from gridveil.publication.scan import Explained
 
@@ -49,9 +50,12 @@ def _published(made: Release) -> Iterator[FloatArray]:
     yield from (table.values for table in network.case.tables.values())
     yield from (network.loads.values * base, np.stack(network.bus_load()) * base)
     yield from (point.v, np.degrees(point.theta), point.p * base, point.q * base)
-    for flow in complex_flows(network, point):
-        yield np.abs(flow) * base
-        yield np.abs(flow) / network.lines.rate
+    flows = np.abs(np.stack(complex_flows(network, point)))
+    loading = flows.max(axis=0, initial=0.0) / network.lines.rate
+    yield flows * base
+    yield loading
+    yield np.array([(loading > hot).sum() for hot in (-1.0, HOT)])
+    yield np.array([np.isfinite(network.lines.rate).sum()])
     yield network.lines.rate * base
     yield network.generators.costs(point.p)
     yield _relative(network.generators.costs(point.p), made.restored.costs)
@@ -65,6 +69,8 @@ def _published(made: Release) -> Iterator[FloatArray]:
         history = read_history(history_file(made.restored.agents.history))
         yield np.stack([history.primal, history.dual, history.rho, history.cost])
         yield np.arange(len(history) + 1.0)
+        if np.isfinite(history.cost).all():
+            yield curve_ticks(history.cost)
 
 
 def _relative(costs: FloatArray, targets: FloatArray) -> FloatArray:

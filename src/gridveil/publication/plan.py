@@ -393,18 +393,33 @@ class ReleasePlan:
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
-        """Make the release of a blank network from its private loads."""
+        """Make the release of a blank network from its private loads.
+
+        Private costs are those of loads that work. So where nothing else is found from the private
+        loads, it is from these.
+        """
+        targets = [private]
         if costs is None:
             notify("private costs")
             loads = np.stack([private.p, private.q], axis=1)
-            costs = private_costs(network, loads, self.cost_budget).for_beta(self.beta)
-        notify("fidelity phase")
-        (problem,) = fidelity_problems(
-            network, [private], costs.values, self.beta, self.method, self.band
+            costs, near = private_costs(network, loads, self.cost_budget)
+            costs = costs.for_beta(self.beta)
+            if not np.array_equal(near, loads):
+                targets.append(replace(private, p=near[:, 0], q=near[:, 1]))
+        problems = fidelity_problems(
+            network, targets, costs.values, self.beta, self.method, self.band
         )
-        restored = self._solved(problem)
-        history = None if restored.agents is None else restored.agents.history
-        return certify(network, self._basis(costs, entry), restored, history, key, notify)
+        basis = self._basis(costs, entry)
+        for i, problem in enumerate(problems):
+            notify("fidelity phase" if not i else "fidelity phase, from loads that work")
+            try:
+                restored = self._solved(problem)
+                history = None if restored.agents is None else restored.agents.history
+                return certify(network, basis, restored, history, key, notify)
+            except GridveilError:
+                if problem is problems[-1]:
+                    raise
+        raise AssertionError("there is a problem to solve")
 
     def _solved(self, problem: FidelityProblem) -> Restored:
         """Let the method solve the problem, of which nothing is raw."""

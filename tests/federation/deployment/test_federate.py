@@ -1,5 +1,6 @@
 """Whole federations in real processes: released, recorded, killed, and left alone."""
 
+import json
 import os
 import random
 import re
@@ -121,9 +122,11 @@ def test_the_command_makes_a_release_that_verifies(tmp_path, monkeypatch):
     assert shown.exit_code == 0, shown.output
     assert "released" in shown.stdout
     assert sorted(path.name for path in out.iterdir()) == [
-        "certificate.json", "loads.csv", "network.m", "report.html",
+        "certificate.json", "history.csv", "loads.csv", "network.m", "positions.csv", "report.html",
     ]  # fmt: skip
     assert verify(out).ok
+    told = json.loads((out / "certificate.json").read_text())
+    assert (told["private_as_a_whole"], told["costs"]["provenance"]) == (True, "private")
     # Each load was charged once; the same command again draws nothing.
     again = CliRunner().invoke(app, [*arguments[:-1], str(tmp_path / "again")])
     assert again.exit_code == 0, again.output
@@ -144,7 +147,10 @@ def test_by_hand_from_partition_to_release(tmp_path):
     parties, slices = tmp_path / "parties.csv", tmp_path / "slices"
     told = command("partition", "case14_ieee", "--parties", 2, "-o", parties)
     assert "who sends whom what" in told
-    command("split", "case14_ieee", parties, "-o", slices)
+    refused = runner.invoke(app, ["split", "case14_ieee", str(parties), "-o", str(slices)])
+    assert refused.exit_code != 0  # private costs follow from loads that nobody has drawn
+    declared = "--costs", "derived", "--declare-public", "costs"
+    command("split", "case14_ieee", parties, *declared, "-o", slices)
     assert (slices / "party-1.json").stat().st_mode & 0o077 == 0
     command("certs", "init", tmp_path / "authority", "--consortium", "north")
     for name in ("party-1", "party-2", COORDINATOR):

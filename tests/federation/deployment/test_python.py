@@ -55,7 +55,7 @@ def test_federate_makes_a_release_that_verifies(tmp_path, ledger):
         ({"parties": 2, "epsilon": "much"}, "epsilon"),
         ({"parties": 2, "max_iterations": 0}, "federate: max_iterations"),
         ({"parties": 2, "costs": np.ones(5)}, "where these costs were published"),
-        ({"parties": 2, "costs_source": "a report"}, "with --costs only"),
+        ({"parties": 2, "costs_source": "a report"}, "with known --costs only"),
         ({"parties": 2, "key": "nowhere.pem"}, "nowhere.pem"),
     ],
 )
@@ -69,7 +69,7 @@ def test_what_cannot_be_is_refused_before_anything_is_charged(ledger, changes, m
 def published(tmp_path_factory):
     """What a federation published, in a folder."""
     folder = tmp_path_factory.mktemp("federation")
-    slices = split(CASE, partition(CASE, 2))
+    slices = split(CASE, partition(CASE, 2), "derived", declare_public="costs")
     run = Run(
         id="spring", parties=("party-1", "party-2"), epsilon="1", alpha="0.1", beta=0.1,
         max_iterations=300, patience=60, costs_derived=slices[0].costs_derived,
@@ -91,7 +91,7 @@ def test_assemble_takes_files(published, tmp_path):
     ("names", "changes", "message"),
     [
         (["party-1"], {}, "is the contribution of a party missing?"),
-        (["party-1", "party-2"], {"costs_source": "a report"}, "from raw loads, not published"),
+        (["party-1", "party-2"], {"costs_source": "a report"}, "are derived, not published"),
         (["party-1", "party-2", "party-2"], {}, "two parties contribute it"),
     ],
 )
@@ -105,7 +105,9 @@ def test_a_contribution_of_an_earlier_run_is_not_overwritten(published, tmp_path
     config = read_config(published / "party-1.toml", PartyConfig)
     other = config.run.model_copy(update={"id": "autumn"})
     slice_file = tmp_path / "slice.json"
-    slice_file.write_text(split(CASE, partition(CASE, 2))[0].model_dump_json())
+    slice_file.write_text(
+        split(CASE, partition(CASE, 2), "derived", declare_public="costs")[0].model_dump_json()
+    )
     with pytest.raises(GridveilError, match="is of another party or run"):
         party(config.model_copy(update={"run": other, "slice": slice_file}))
     released = json.loads((published / "party-1.released").read_text())

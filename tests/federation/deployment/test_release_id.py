@@ -1,12 +1,11 @@
 """A release without an id of its own gets one that depends on its inputs, the same for ever."""
 
-import numpy as np
 import pytest
 
 from gridveil.federation.deployment.federate import default_release_id
 from gridveil.federation.partition.ownership import partition
 from gridveil.network.library import load_case
-from gridveil.publication.costs import Provenance, PublicCosts
+from gridveil.publication.costs import Provenance
 
 FEDERATED = "pglib_opf_{}-federated-{}"
 
@@ -24,6 +23,5 @@ FEDERATED = "pglib_opf_{}-federated-{}"
 def test_the_id_stays_as_it_is(case, choice, epsilon, alpha, mechanism, provenance, digest):
     network = load_case(case)
     owned = partition(network, **choice)
-    costs = PublicCosts(np.zeros(len(network.generators)), Provenance(provenance), "a source")
-    made = default_release_id(network, owned, epsilon, alpha, mechanism, costs)
+    made = default_release_id(network, owned, epsilon, alpha, mechanism, Provenance(provenance))
     assert made == FEDERATED.format(case, digest)

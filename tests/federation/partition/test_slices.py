@@ -137,12 +137,18 @@ def test_the_files_of_slices_stay_as_they_are(tmp_path):
         assert parse_slice(data, "here") == part
 
 
-def test_costs_that_are_not_given_come_from_the_raw_loads(tmp_path):
+def test_costs_come_from_the_raw_loads_by_declaration_only(tmp_path):
     path = tmp_path / "parties.csv"
     write_partition(PARTITION, NETWORK, path)
     derived = derived_costs(NETWORK)
-    slices = split("case39_epri", path)
-    assert slices == split(NETWORK, PARTITION, derived)
-    assert {part.costs_derived for part in slices} == {derived.derived_digest()} != {""}
-    with pytest.raises(GridveilError, match="with --costs only"):
+    slices = split("case39_epri", path, "derived", declare_public="costs")
+    assert slices == split(NETWORK, PARTITION, derived, declare_public="costs")
+    assert {part.costs_derived for part in slices} == {derived.derived_digest} != {""}
+    for costs in (derived, "derived"):
+        with pytest.raises(GridveilError, match="no noise protects"):
+            split(NETWORK, PARTITION, costs)
+    for costs in (None, "private"):
+        with pytest.raises(GridveilError, match="that no party has drawn yet"):
+            split(NETWORK, PARTITION, costs)
+    with pytest.raises(GridveilError, match="with known --costs only"):
         split(NETWORK, PARTITION, costs_source="a report")

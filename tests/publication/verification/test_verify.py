@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,8 +19,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from gridveil import Ledger, PolarLaplace, PublicBounds, load_case, release, solve_acopf, verify
+from gridveil.claims import ClaimVerdict
 from gridveil.errors import GridveilError
+from gridveil.network.conversion import in_service
+from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.publication.certificate import Certificate
+from gridveil.publication.report.redraw import redrawn_page
 from gridveil.publication.signing import read_private_key, read_public_key
 
 
@@ -52,7 +57,7 @@ def test_an_untouched_release_verifies(out):
     assert broken(out) == []
 
 
-@pytest.mark.parametrize("name", ["network.m", "loads.csv", "report.html"])
+@pytest.mark.parametrize("name", ["network.m", "loads.csv", "positions.csv", "report.html"])
 def test_any_byte_changed_is_found(out, name):
     data = (out / name).read_bytes()
     choose = random.Random(5)
@@ -95,11 +100,22 @@ def test_any_value_of_the_certificate_changed_is_found(out):
 
 
 def resealed(folder, change):
-    """Change a certificate and give it a fitting digest, as someone with bad intent would."""
+    """Change a certificate, and page and digests to fit, as someone with bad intent would."""
     path = folder / "certificate.json"
     content = json.loads(path.read_text())
     change(content)
-    path.write_bytes(Certificate.model_validate(content).sealed().to_bytes())
+    certificate = Certificate.model_validate(content)
+    case = parse_matpower((folder / "network.m").read_text(), "network.m", certificate.network)
+    numbers = np.array(certificate.load_buses, dtype=float)
+    with suppress(Exception):  # of numbers that no page can show
+        rows = in_service(case).rows_of(numbers)
+        positions = (folder / "positions.csv").read_bytes()
+        page = redrawn_page(certificate, case, rows, positions, None)
+        (folder / "report.html").write_bytes(page)
+        digest = hashlib.sha256(page).hexdigest()
+        files = {**certificate.files, "report.html": digest}
+        certificate = certificate.model_copy(update={"files": files})
+    path.write_bytes(certificate.sealed().to_bytes())
 
 
 def test_other_loads_with_fitting_digests_break_the_claims(out):
@@ -139,17 +155,22 @@ def test_a_false_claim_with_a_fitting_digest_is_found(out, part, field, claim):
 
 
 def test_a_smaller_beta_than_kept_is_found(out):
-    promise = "running it at its cheapest comes within 1e-09 of the public costs O*"
+    promise = "running it at its cheapest comes within 1e-09 of the costs O*"
     resealed(out, lambda content: content["fidelity"].update(beta=1e-9, promise=promise))
     assert broken(out) == ["costs keep β"]
 
 
-def test_costs_can_be_held_against_the_published_ones(out, tmp_path):
-    costs = solve_acopf(load_case("case14_ieee")).generator_costs
+def test_costs_can_be_held_against_the_published_ones(tmp_path):
+    costs, out = solve_acopf(load_case("case14_ieee")).generator_costs, tmp_path / "out"
     rows = [f"{i + 1},{float(cost)!r}" for i, cost in enumerate(costs)]
     table = tmp_path / "costs.csv"
     table.write_text("\n".join(["generator,cost", *rows]))
-    assert verify(out, costs=table).ok
+    ledger = tmp_path / "ledger.sqlite"
+    release("case14_ieee", ledger, costs=table, costs_source="annual report").save(out)
+    result = verify(out, costs=table)
+    assert result.ok
+    (told,) = (claim for claim in result.claims if claim.name == "costs O*")
+    assert (told.verdict, told.claimed) == (ClaimVerdict.STATED, "published: annual report")
     table.write_text("\n".join(["generator,cost", *rows[:-1], f"{len(rows)},1.0"]))
     assert not verify(out, costs=table).ok
 
@@ -222,7 +243,13 @@ def test_a_certificate_cannot_point_outside_its_folder(out):
         ("protection", {"unit": "everything"}),
         ("fidelity", {"status": "infeasible"}),
         ("costs", {"provenance": "published"}),
+        ("costs", {"provenance": "derived"}),
         ("costs", {"provenance": "bought"}),
+        ("costs", {"source": "computed in another way"}),
+        ("protection", {"not_covered": []}),
+        (None, {"private_as_a_whole": False}),
+        (None, {"statement": "Private, as everybody knows."}),
+        (None, {"kept": ["comments"]}),
         (None, {"invariants": []}),
         (None, {"base_mva": 10_000.0}),
         (None, {"load_buses": [10**400]}),

@@ -181,7 +181,8 @@ def _private_costs(
         noisy, _ = draw_noisy_loads(part, run, mechanism, ledger)
         private.update(zip(part.load_buses, noisy.reshape(2, -1).T.tolist(), strict=True))
     loads = np.array([private[bus] for bus in network.load_buses])
-    return private_costs(blank(network), loads, 0).for_beta(run.beta)
+    costs, _ = private_costs(blank(network), loads, 0)
+    return costs.for_beta(run.beta)
 
 
 def _partition(

@@ -48,5 +48,7 @@ class Run(BaseModel):
 
     def digest(self) -> bytes:
         """Return the digest that members compare in the handshake; their patience may differ."""
-        text = self.model_dump_json(exclude={"patience"})
+        # What earlier versions did not have counts where it is used, so that digests stay.
+        left_out = {"patience"} if self.costs_private else {"patience", "costs_private"}
+        text = self.model_dump_json(exclude=left_out)
         return hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]

@@ -28,11 +28,11 @@ def text_of_tables(tables: Mapping[str, FloatArray], base_mva: float) -> str:
     lines = [
         "function mpc = case",
         "mpc.version = '2';",
-        f"mpc.baseMVA = {_number_text(base_mva)};",
+        f"mpc.baseMVA = {_short_text(base_mva)};",
     ]
     for table, values in tables.items():
         names = COLUMNS[table][: values.shape[1]]
-        rows = ["\t" + "\t".join(map(_number_text, row)) + ";" for row in values.tolist()]
+        rows = ["\t" + "\t".join(map(_short_text, row)) + ";" for row in values.tolist()]
         lines += ["", "%\t" + "\t".join(names), f"mpc.{table} = [", *rows, "];"]
     return "\n".join(lines) + "\n"
 
@@ -51,5 +51,9 @@ def _column_index(edit: Edit) -> int:
 
 def _number_text(value: float) -> str:
     """Return the shortest text that reads back as the same number, in MATLAB's spelling."""
-    text = repr(float(value)).removesuffix(".0")
-    return text.replace("inf", "Inf").replace("nan", "NaN")
+    return repr(float(value)).replace("inf", "Inf").replace("nan", "NaN")
+
+
+def _short_text(value: float) -> str:
+    """Return the same, whole numbers without a decimal point."""
+    return _number_text(value).removesuffix(".0")

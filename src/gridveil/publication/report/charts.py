@@ -9,10 +9,12 @@ from html import escape
 
 import numpy as np
 
-from gridveil.arrays import FloatArray
+from gridveil.arrays import FloatArray, IntArray
 
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 40
+HOT = 0.95
+"""The loading of a line from which it is drawn as nearly full."""
 _MOST_POINTS = 400
 """Points of a curve that are drawn and can be read."""
 
@@ -46,7 +48,7 @@ class _Scale:
 def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> str:
     """Draw curves over iterations; a crosshair follows the pointer and the arrow keys."""
     count = len(lines[0].values)
-    shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int))
+    shown = _shown(count)
     every = np.concatenate([line.values[shown] for line in lines])
     if logarithmic:
         every = every[every > 0]
@@ -55,8 +57,7 @@ def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> 
         step = int(max(1, np.ceil((powers[1] - powers[0]) / 6)))
         ticks = 10.0 ** np.arange(powers[0], powers[1] + 1, step)
     else:
-        room = 0.05 * (np.ptp(every) or abs(every[0]) or 1.0)
-        low, high = every.min() - room, every.max() + room
+        low, high = _with_room(every)
         ticks = _round_ticks(low, high)
     x = _Scale(0, max(count - 1, 1), _LEFT, WIDTH - _RIGHT)
     y = _Scale(float(low), float(high), HEIGHT - _BOTTOM, _TOP, logarithmic)
@@ -74,6 +75,22 @@ def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> 
             f'height="{HEIGHT - _TOP - _BOTTOM}" data-tip="iteration {i + 1}: {escape(reading)}"/>'
         )
     return f'<p class="legend">{_legend(lines)}</p>{_svg(label, parts)}'
+
+
+def curve_ticks(values: FloatArray) -> FloatArray:
+    """Return the numbers at the axis of a curve that is not logarithmic."""
+    return _round_ticks(*_with_room(values[_shown(len(values))]))
+
+
+def _shown(count: int) -> IntArray:
+    """Return which points of a curve are drawn."""
+    return np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(int))
+
+
+def _with_room(values: FloatArray) -> tuple[float, float]:
+    """Return the ends of an axis for values."""
+    room = 0.05 * (float(np.ptp(values)) or abs(float(values[0])) or 1.0)
+    return float(values.min()) - room, float(values.max()) + room
 
 
 def bands(
@@ -114,7 +131,7 @@ def bars(label: str, axis: str, values: FloatArray, limit: float, tips: Sequence
         *_axes(x, y, np.array([]), np.linspace(0, limit, 5), "lines, the most loaded first", axis)
     ]
     for i, (value, tip) in enumerate(zip(values, tips, strict=True)):
-        style = "bar hot" if value > 0.95 * limit else "bar"
+        style = "bar hot" if value > HOT * limit else "bar"
         parts.append(
             f'<rect class="{style}" x="{x(i):.2f}" y="{y(value):.1f}" '
             f'width="{max(x(1) - x(0) - 0.6, 0.6):.2f}" height="{y(0) - y(value):.1f}" '
@@ -164,7 +181,7 @@ def network_graph(
     at = margin + place * (np.array([WIDTH, tall]) - 2 * margin)
     parts = []
     for (start, end), heat, tip in zip(ends.astype(int), loading, tips[1], strict=True):
-        style = "hot" if heat > 0.95 else "warm" if heat > 0.7 else "cool"
+        style = "hot" if heat > HOT else "warm" if heat > 0.7 else "cool"
         parts.append(
             f'<line class="wire {style}" x1="{at[start, 0]:.1f}" y1="{at[start, 1]:.1f}" '
             f'x2="{at[end, 0]:.1f}" y2="{at[end, 1]:.1f}" data-tip="{escape(tip)}"/>'

@@ -13,7 +13,7 @@ from gridveil.arrays import FloatArray
 from gridveil.opf.operating_point import complex_flows
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate
-from gridveil.publication.report.charts import Curve, bands, bars, curves, network_graph
+from gridveil.publication.report.charts import HOT, Curve, bands, bars, curves, network_graph
 from gridveil.publication.report.html import details, html_page, table
 from gridveil.publication.statements import COSTS_PRIVATE
 
@@ -210,7 +210,7 @@ def _lines(published: PublishedCase) -> str:
         )
     tips = [f"{name}: {mva} of {rate} MVA, {share}" for name, mva, rate, share in rows]
     chart = bars("Loading of every line, sorted", "share of rating", loading[order], 1.0, tips)
-    hot = int((loading[order] > 0.95).sum())
+    hot = int((loading[order] > HOT).sum())
     heads = ("line", "MVA", "rating, MVA", "loading")
     return (
         f"<section><h2>Line loading</h2><p>{len(order)} lines have a rating; {hot} carry more than "
