@@ -1,0 +1,83 @@
+"""Players that do not rely on the mechanism's proof: by closeness, by P against Q, by support."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gridveil.arrays import FloatArray, IntArray
+from gridveil.privacy.audit.game import Game, Score
+from gridveil.privacy.audit.thresholds import Statistic, by_statistics, pilot_size, quantiles
+
+CLOSENESS = "closeness"
+CLOSENESS_TESTED = "whether outputs lie closer to their own load, or further off, than allowed"
+COMBINATIONS = "P against Q"
+COMBINATIONS_TESTED = (
+    "whether P, Q, or P and Q put together (sums and differences, one of them doubled or not) "
+    "lie closer to their own load than allowed, as with the same or opposite noise on both"
+)
+SUPPORT = "support"
+SUPPORT_TESTED = (
+    "whether P, Q, P + Q or P − Q far out is possible for one load and not, or hardly, for the "
+    "other, as with noise that is cut off"
+)
+_KEPT_SHARES = np.geomspace(0.003, 1.0, 40)
+_TAIL_SHARES = np.geomspace(1e-4, 0.3, 16)
+_COMBINATIONS = ((1, 0), (0, 1), (1, -1), (1, 1), (1, -2), (2, -1), (1, 2), (2, 1))
+_TAILS = ((1, 0), (0, 1), (1, 1), (1, -1))
+
+
+def by_closeness(game: Game, error: float) -> Score:
+    """Guess the closer load where an output is close to it."""
+    return by_statistics([closeness(game)], game.coins, error)
+
+
+def by_combinations(game: Game, error: float) -> Score:
+    """Guess the closer load by P, Q and combinations of both."""
+    return by_statistics(list(combinations(game)), game.coins, error)
+
+
+def by_support(game: Game, error: float) -> Score:
+    """Guess where an output is further out than those of one of the loads."""
+    return by_statistics(list(tails(game)), game.coins, error)
+
+
+def closeness(game: Game) -> Statistic:
+    """Return how close outputs are to the closer load, in the plane."""
+    near, far = (
+        np.hypot(*(game.outputs - load).T.astype(float)) for load in (game.one, game.other)
+    )
+    return _closer(near, far)
+
+
+def combinations(game: Game) -> Iterator[Statistic]:
+    """Return how close combinations of P and Q are to those of the closer load."""
+    for weights in np.array(_COMBINATIONS):
+        if (game.one - game.other) @ weights:
+            outputs = game.outputs @ weights
+            yield _closer(
+                *(np.abs(outputs - load @ weights).astype(float) for load in (game.one, game.other))
+            )
+
+
+def tails(game: Game) -> Iterator[Statistic]:
+    """Return how far out outputs are, in eight directions."""
+    first = pilot_size(len(game.coins)) // 2
+    for weights in np.array(_TAILS):
+        for direction in (1, -1):
+            outputs = game.outputs @ (direction * weights)
+            yield _tail(outputs - int(np.median(outputs)), game, first)
+
+
+def _tail(outward: IntArray, game: Game, first: int) -> Statistic:
+    """Guess beyond far quantiles, and beyond all that the pilot saw of either load."""
+    values = np.maximum(outward, 0).astype(float)
+    coins = game.coins[:first]
+    seen = [values[:first][side].max(initial=0.0) for side in (coins, ~coins)]
+    beyond = np.nextafter(np.array(seen), np.inf)
+    return Statistic(values, np.concatenate([quantiles(values, _TAIL_SHARES), beyond]))
+
+
+def _closer(one: FloatArray, other: FloatArray) -> Statistic:
+    """Return which of two distances is the smaller one, and how small it is."""
+    values = np.sign(other - one) / (1 + np.minimum(one, other))
+    return Statistic(values, quantiles(values, _KEPT_SHARES))
