@@ -10,8 +10,8 @@ import numpy as np
 
 from gridveil.arrays import BoolArray, IntArray
 from gridveil.privacy.audit.game import Game, Score, flip_coins
-from gridveil.privacy.audit.players import closeness, combinations, tails
-from gridveil.privacy.audit.thresholds import by_statistics, pilot_size
+from gridveil.privacy.audit.players import NOTHING_TO_LEARN, closeness, combinations, tails
+from gridveil.privacy.audit.thresholds import by_statistics
 from gridveil.privacy.mechanisms.base import Mechanism, checked_release
 
 AGAINST = "load against load"
@@ -25,6 +25,7 @@ ORDER_TESTED = (
     "calls of 1, 2 and 5 loads"
 )
 _CALL_SIZES = (1, 2, 5)
+_LAG_SHARE = 0.2
 _HASH = np.int64(1_000_003)
 """Makes one number of two; equal noise has equal numbers, and hardly any other has."""
 
@@ -74,7 +75,7 @@ def _views(
     known = np.flatnonzero(~hidden)
     rows = np.flatnonzero(hidden)
     yield less_noise_of(np.full(len(rows), known[0]), rows)
-    pilot = pilot_size(len(loads))
+    pilot = int(_LAG_SHARE * len(loads))
     lag = _commonest_lag((outputs - loads)[:pilot])
     rows = np.flatnonzero(hidden[pilot:] & ~hidden[pilot - lag : len(hidden) - lag]) + pilot
     yield less_noise_of(rows - lag, rows)
@@ -113,4 +114,5 @@ def _best(games: Sequence[Game], error: float) -> Score:
 
 
 def _play(game: Game, error: float) -> Score:
-    return by_statistics([closeness(game), *combinations(game), *tails(game)], game.coins, error)
+    statistics = [closeness(game), *combinations(game), *tails(game)]
+    return by_statistics(statistics, game.coins, error, *NOTHING_TO_LEARN)
