@@ -67,9 +67,13 @@ class FreshProcesses:
             found = [_read(run.result()) for run in self._runs]
         except _FailedError as error:
             return None, f"two processes, two forks: {error}"
-        forks = found[0][1:]
-        draws = Draws((found[0][0], found[1][0]), (forks[0], forks[1]) if len(forks) else None)
-        return draws, "" if len(forks) else "two forks: this system has none"
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            why = f"a fresh process did not answer ({type(error).__name__})"
+            return None, f"two processes, two forks: {why}"
+        processes, forks = (found[0][0], found[1][0]), found[0][1:]
+        if len(forks) < 2:
+            return Draws(processes, None), "two forks: a process could not be forked"
+        return Draws(processes, (forks[0], forks[1])), ""
 
     def close(self) -> None:
         """Wait for the processes to end."""
@@ -110,14 +114,15 @@ def serve() -> None:
     loads = np.tile(load, (rows, 1))
     draws = [checked_release(mechanism, loads)]
     if hasattr(os, "fork"):
-        draws += [_in_a_fork(mechanism, loads) for _ in range(2)]
+        forks = [_in_a_fork(mechanism, loads) for _ in range(2)]
+        draws += [drawn for drawn in forks if drawn is not None]
     data = io.BytesIO()
     np.save(data, np.stack(draws))
     with os.fdopen(results, "wb") as pipe:
         pipe.write(data.getvalue())
 
 
-def _in_a_fork(mechanism: Mechanism, loads: IntArray) -> IntArray:
+def _in_a_fork(mechanism: Mechanism, loads: IntArray) -> IntArray | None:
     """Return the draw of a fork of this process, which is ended if it takes too long."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -134,5 +139,5 @@ def _in_a_fork(mechanism: Mechanism, loads: IntArray) -> IntArray:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         data = pipe.read()
-    os.waitpid(child, 0)
-    return np.frombuffer(data, np.int64).reshape(loads.shape)
+    _, status = os.waitpid(child, 0)
+    return np.frombuffer(data, np.int64).reshape(loads.shape) if status == 0 else None

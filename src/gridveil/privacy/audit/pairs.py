@@ -41,16 +41,20 @@ def given_pairs(mechanism: Mechanism, pairs: Sequence[Pair]) -> tuple[GridPair, 
 def all_pairs(mechanism: Mechanism) -> tuple[GridPair, ...]:
     """Return the mechanism's own pairs, pairs one step apart, and α and one step apart."""
     own = given_pairs(mechanism, mechanism.audit_pairs())
-    first = own[0]
-    # Towards the other load, so that both stay within public bounds if there are any.
+    distance = mechanism.guarantee().distance
+    # Without a distance there are bounds: one step from a load towards another is within them.
+    first = own[0] if distance is not None else max(own, key=_differences)
     towards = np.where(first.other < first.one, -1, 1)
     steps = [np.array([1, 0]), np.array([0, 1])]
-    distance = mechanism.guarantee().distance
     if distance is not None:
         reach = _whole(Fraction(distance) / mechanism.step)
         steps += [np.array([reach, 1]), np.array([1, reach])]
     extra = [_shown(mechanism, first.one, first.one + towards * step) for step in steps]
     return (*own, *extra)
+
+
+def _differences(pair: GridPair) -> int:
+    return int((pair.one != pair.other).sum())
 
 
 def _whole(steps: Fraction) -> int:

@@ -11,10 +11,12 @@ smallest bound counts. A false alarm then comes once in a million audits.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
+from gridveil.arrays import IntArray
 from gridveil.defaults import ALPHA, AUDIT_TRIALS, CALIBRATION, EPSILON, MECHANISM
 from gridveil.errors import GridveilError
 from gridveil.privacy.audit import between_loads, likelihood, players, rare, repetition, residues
@@ -138,8 +140,9 @@ class _Audit:
     def result(self) -> AuditResult:
         """Play everything; fresh processes draw meanwhile."""
         with self._fresh_processes() as fresh:
-            about_pairs = self._believed(self._about_pairs)
-            about_loads = self._believed(self._about_loads)
+            about_pairs = self._about_pairs()
+            about_loads = self._believed(self._about_loads, self._about_loads())
+            self._done(len(self.pairs) + 1)
             found, left_out = fresh.draws()
         repeated = self._believed(self._repeated_afresh, self._repeated(found))
         self._done(len(self.pairs) + 2)
@@ -162,10 +165,9 @@ class _Audit:
         )
 
     def _believed(
-        self, play: Callable[[], tuple[_Kind, ...]], found: tuple[_Kind, ...] = ()
+        self, play: Callable[[], tuple[_Kind, ...]], found: tuple[_Kind, ...]
     ) -> tuple[_Kind, ...]:
         """Return plays; those that break the claim are doubted, and must do so again and again."""
-        found = found or play()
         for _ in range(REPLAYS):
             if not any(one.breaks(self.claimed) for one in found):
                 break
@@ -177,18 +179,35 @@ class _Audit:
         plays: list[Play] = []
         events = np.zeros((rare.PARTS, 2), dtype=np.int64)
         for i, pair in enumerate(self.pairs):
-            game = play_game(self.mechanism, pair.one, pair.other, self.trials)
-            loss = self.mechanism.loss(game.outputs, pair.one, pair.other)
-            error = self._error(likelihood.NAME) / len(self.pairs)
-            score = likelihood.by_likelihood(loss, game.coins, self.claimed, error)
-            plays.append(_play(likelihood.NAME, likelihood.TESTED, score, pair.shown))
-            for name, tested, player in _PLAYERS:
-                score = player(game, self._error(name) / len(self.pairs))
-                plays.append(_play(name, tested, score, pair.shown))
+            game = self._game(pair)
+            found = tuple(self._with_players(pair, game))
+            plays += self._believed(partial(self._with_players_again, pair), found)
             events += rare.count_events(game)
             self._done(i + 1)
+        return (*plays, *self._believed(self._rare_again, self._rare(events)))
+
+    def _game(self, pair: GridPair) -> Game:
+        return play_game(self.mechanism, pair.one, pair.other, self.trials)
+
+    def _with_players(self, pair: GridPair, game: Game) -> Iterator[Play]:
+        loss = self.mechanism.loss(game.outputs, pair.one, pair.other)
+        error = self._error(likelihood.NAME) / len(self.pairs)
+        score = likelihood.by_likelihood(loss, game.coins, self.claimed, error)
+        yield _play(likelihood.NAME, likelihood.TESTED, score, pair.shown)
+        for name, tested, player in _PLAYERS:
+            score = player(game, self._error(name) / len(self.pairs))
+            yield _play(name, tested, score, pair.shown)
+
+    def _with_players_again(self, pair: GridPair) -> tuple[Play, ...]:
+        return tuple(self._with_players(pair, self._game(pair)))
+
+    def _rare(self, events: IntArray) -> tuple[Play, ...]:
         score = rare.by_rare_events(events, self._error(rare.NAME))
-        return (*plays, _play(rare.NAME, rare.TESTED, score))
+        return (_play(rare.NAME, rare.TESTED, score),)
+
+    def _rare_again(self) -> tuple[Play, ...]:
+        counts = [rare.count_events(self._game(pair)) for pair in self.pairs]
+        return self._rare(np.sum(counts, axis=0))
 
     def _about_loads(self) -> tuple[Play, ...]:
         """Play about several loads of a call, with the first pair."""
@@ -204,7 +223,6 @@ class _Audit:
         order = between_loads.in_order(
             self.mechanism, one, other, calls, self._error(between_loads.ORDER)
         )
-        self._done(len(self.pairs) + 1)
         return (
             _play(between_loads.AGAINST, between_loads.AGAINST_TESTED, against),
             _play(between_loads.ORDER, between_loads.ORDER_TESTED, order),
