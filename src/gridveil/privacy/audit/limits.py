@@ -6,8 +6,8 @@ from gridveil.privacy.audit.game import score_of
 from gridveil.privacy.audit.residues import LARGEST_MODULUS
 
 _ALWAYS = (
-    "noise from a seed or a back door that someone knows, but that differs in every call, process "
-    "and fork: to whoever does not know it, it looks like noise",
+    "noise from a seed or a back door that someone knows or can guess, but that differs in the "
+    "calls, processes and forks compared: to whoever does not know it, it looks like noise",
     "what depends on the time, the machine, the number of earlier calls, or on loads, numbers of "
     "loads and orders that were not tried",
     "what does not stand in the outputs: how long a draw takes, memory, logs, files, connections",
