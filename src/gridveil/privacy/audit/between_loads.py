@@ -5,6 +5,7 @@ loads of a call are picked by a coin; the player knows the others, and may subtr
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -114,5 +115,5 @@ def _best(games: Sequence[Game], error: float) -> Score:
 
 
 def _play(game: Game, error: float) -> Score:
-    statistics = [closeness(game), *combinations(game), *tails(game)]
+    statistics = chain([closeness(game)], combinations(game), tails(game))
     return by_statistics(statistics, game.coins, error, *NOTHING_TO_LEARN)

@@ -39,13 +39,13 @@ def by_closeness(game: Game, error: float) -> Score:
 
 def by_combinations(game: Game, error: float) -> Score:
     """Guess the closer load by P, Q and combinations of both."""
-    return by_statistics(list(combinations(game)), game.coins, error, *NOTHING_TO_LEARN)
+    return by_statistics(combinations(game), game.coins, error, *NOTHING_TO_LEARN)
 
 
 def by_support(game: Game, error: float) -> Score:
     """Guess far out, and beyond all outputs that were seen of a load: the better of both."""
-    far = by_statistics(list(tails(game)), game.coins, error / 2, *NOTHING_TO_LEARN)
-    beyond = by_statistics(list(extremes(game, _EXTREMES[0])), game.coins, error / 2, *_EXTREMES)
+    far = by_statistics(tails(game), game.coins, error / 2, *NOTHING_TO_LEARN)
+    beyond = by_statistics(extremes(game, _EXTREMES[0]), game.coins, error / 2, *_EXTREMES)
     return max(far, beyond, key=lambda found: found.bound)
 
 

@@ -171,7 +171,11 @@ class _Audit:
         for _ in range(REPLAYS):
             if not any(one.breaks(self.claimed) for one in found):
                 break
-            found = tuple(map(weaker, found, play()))
+            again = {one.name: one for one in play()}
+            found = tuple(
+                weaker(one, again.get(one.name, one)) if one.breaks(self.claimed) else one
+                for one in found
+            )
         return found
 
     def _about_pairs(self) -> tuple[Play, ...]:

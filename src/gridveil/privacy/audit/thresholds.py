@@ -4,7 +4,7 @@ The pilot has two parts: the first may suggest thresholds, the second chooses am
 that count come after both, so the choice costs no confidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,7 @@ def quantiles(values: FloatArray, shares: FloatArray) -> FloatArray:
 
 
 def by_statistics(
-    statistics: Sequence[Statistic],
+    statistics: Iterable[Statistic],
     coins: BoolArray,
     error: float,
     learn: float,
