@@ -21,7 +21,8 @@ HOOKS = {
 
 def test_one_version_and_date():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    version, date = re.search(r"^## (\S+) – (\S+)$", changelog, re.MULTILINE).groups()
+    # Above it may stand what is unreleased.
+    version, date = re.search(r"^## (\S+) – (\d\S+)$", changelog, re.MULTILINE).groups()
     assert version == gridveil.__version__ == CITATION["version"]
     assert date == CITATION["date-released"].isoformat()
 

@@ -12,6 +12,10 @@ def test_a_sound_mechanism_passes(gridveil):
     assert figures["trials"] == 60_000
     assert 0.85 <= figures["epsilon_lower_bound"] <= 1.0
     assert outcome.status == 0
+    plays = {play["play"]: play for play in figures["plays"]}
+    assert {"residues", "support", "rare events", "order of loads", "two forks"} <= set(plays)
+    assert not any(play["broken"] for play in plays.values())
+    assert any("seed" in limit for limit in figures["not_seen"])
 
 
 def test_the_papers_piecewise_calibration_fails(gridveil):
@@ -20,7 +24,11 @@ def test_the_papers_piecewise_calibration_fails(gridveil):
     )
     assert outcome.status == 1
     assert "gives away more than it claims" in outcome.out
-    assert "does not keep" in outcome.out.replace("\n", " ")
+    text = " ".join(outcome.out.split())
+    assert "does not keep" in text
+    assert "shown by: likelihood" in text
+    assert "order of loads: whether the first" in text
+    assert "What these plays cannot see:" in text
 
 
 def test_bad_parameters_are_bad_input(gridveil):

@@ -32,7 +32,7 @@ def audit(
     calibration: CalibrationOption = defaults.CALIBRATION,
     as_json: JsonOption = False,
 ) -> None:
-    """Bound a mechanism's true ε from below by a guessing game against its exact sampler.
+    """Bound a mechanism's true ε from below by guessing games against its exact sampler.
 
     Exit status: 0 no more than claimed was found, 1 it gives away more than it claims, 2 bad input.
 
@@ -70,10 +70,23 @@ def _print(result: "AuditResult", style: str) -> None:
             f"so ε ≥ {pair.epsilon_lower_bound:.3f}",
             highlight=False,
         )
+    console.print("Played, each with the pair at which it found most:")
+    for play in result.plays:
+        broken = play.breaks(result.epsilon_claimed)
+        console.print(
+            f"  [bold]{play.name}[/]: {play.tested}\n    {play.found}",
+            highlight=False,
+            style="red" if broken else None,
+        )
+    console.print("What these plays cannot see:")
+    for limit in result.not_seen:
+        console.print(f"  - {limit}", highlight=False, markup=False)
     console.print(
         f"claimed ε = {result.epsilon_claimed:g}; at {result.confidence:.0%} confidence "
         f"ε ≥ {result.epsilon_lower_bound:.3f}"
     )
     console.print(result.verdict.value, style=style)
+    if result.shown_by:
+        console.print(f"shown by: {', '.join(result.shown_by)}", style=style)
     if result.caution:
         console.print(result.caution)
