@@ -16,7 +16,7 @@ from gridveil.publication.make import Release
 from gridveil.publication.page_data import history_file, read_history
 from gridveil.publication.report.charts import HOT, curve_ticks
 from gridveil.publication.report.html import page_texts
-from gridveil.publication.scan import Explained
+from gridveil.publication.scan.scan import Explained
 
 
 def explained(

@@ -8,8 +8,7 @@ Of `run`, the draws alone see the raw loads; all that follows gets a blank netwo
 finished files are scanned for raw loads (scan.py), as a guard against mistakes of our own.
 """
 
-import hashlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.options import AgentOptions
-from gridveil.defaults import ALPHA, BAND, BETA, CALIBRATION, EPSILON, MECHANISM, METHOD
+from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, MECHANISM, METHOD
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
@@ -33,11 +32,10 @@ from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Entry, Ledger, Spending, existing_ledger, network_id
-from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
-from gridveil.privacy.mechanisms.clamp import Clamped, clamped
+from gridveil.privacy.ledger import Entry, Ledger, Spending, existing_ledger
+from gridveil.privacy.mechanisms.base import Mechanism
+from gridveil.privacy.mechanisms.clamp import Clamped
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
-from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
 from gridveil.privacy.phase import (
     NoisyLoads,
     Origin,
@@ -50,7 +48,16 @@ from gridveil.privacy.phase import (
 from gridveil.privacy.total import NoisyTotal, moved_to_total, privatise_total, total_id
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
-from gridveil.publication.cost_share import CostShare, best_share, cost_shares
+from gridveil.publication.choices import (
+    PRIVATE_COSTS_ONLY,
+    check_release_id,
+    checked_name,
+    cost_budget_of,
+    default_id,
+    mechanism_maker,
+    total_distance,
+)
+from gridveil.publication.cost_share import CostShare, best_share
 from gridveil.publication.costs import (
     CostsLike,
     Provenance,
@@ -64,7 +71,7 @@ from gridveil.publication.explained import explained
 from gridveil.publication.kept import kept_kinds, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.public_parts import public_parts
-from gridveil.publication.scan import refuse_matches
+from gridveil.publication.scan.scan import refuse_matches
 from gridveil.publication.statements import (
     DERIVED_SOURCE,
     is_private_as_a_whole,
@@ -73,7 +80,6 @@ from gridveil.publication.statements import (
 )
 
 _NOISE_DRAWS = 100_000
-_KNOWN_COSTS = "costs, cost budget: only private costs use a part of ε; drop one of both"
 
 
 class ReleaseChoices(TypedDict, total=False):
@@ -234,14 +240,14 @@ class ReleasePlan:
         Every check of a plan is here. They are made with the plan, and once more when it runs: by
         then the costs are known, and the plan may have been changed.
         """
-        _check_id(self.release_id)
+        check_release_id(self.release_id)
         sound_guarantee(self.mechanism, self.accept_unsound)
-        _known(self.mechanism)
+        checked_name(self.mechanism)
         check_choices(self.method, self.beta, self.band)
         if self.cost_budget:
             if self.provenance is not Provenance.PRIVATE:
-                raise GridveilError(_KNOWN_COSTS)
-            ProductLaplace.of(self.cost_budget, _bought_distance(self.mechanism))
+                raise GridveilError(PRIVATE_COSTS_ONLY)
+            ProductLaplace.of(self.cost_budget, total_distance(self.mechanism))
         if costs is not None:
             check_costs(self.network, costs.values, self.beta, self.band)
         else:
@@ -371,7 +377,7 @@ class ReleasePlan:
     def _bought_total(self, ledger: Ledger) -> NoisyTotal | None:
         if not self.cost_budget:
             return None
-        alpha = _bought_distance(self.mechanism)
+        alpha = total_distance(self.mechanism)
         return privatise_total(self.network, self.cost_budget, alpha, ledger, self.release_id)
 
     def _fitted(self, noisy: NoisyLoads, total: NoisyTotal) -> NoisyLoads:
@@ -509,9 +515,9 @@ def plan_release(
         known = as_public_costs(costs, costs_source, network)
     share = float(exact(beta, "beta"))
     limits = as_bounds(bounds, network)
-    make = _maker(mechanism, epsilon, alpha, calibration, limits)
+    make = mechanism_maker(mechanism, epsilon, alpha, calibration, limits)
     whole = exact(EPSILON if epsilon is None else epsilon, "epsilon")
-    budget, shares = _cost_budget(cost_budget, provenance, mechanism, make, whole, network)
+    budget, shares = cost_budget_of(cost_budget, provenance, mechanism, make, whole, network)
     chosen = make(whole - budget)
     if release_id is None:
         release_id = default_id(network, chosen, provenance, budget)
@@ -561,118 +567,6 @@ def release(
     """
     plan = plan_release(network, ledger=ledger, **choices)
     return plan.run(ledger, key=key, notify=notify)
-
-
-def default_id(
-    network: Network, mechanism: Mechanism, provenance: Provenance, cost_budget: Fraction
-) -> str:
-    """Return the id of a release without one: the same network and parameters draw once."""
-    source = str(float(cost_budget)) if cost_budget else provenance.value
-    text = f"{network_id(network)} {mechanism.specification()} {source}"
-    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return f"{network.name}-{digest}"
-
-
-def _maker(
-    mechanism: Mechanism | str,
-    epsilon: Number | None,
-    alpha: Number | None,
-    calibration: str,
-    bounds: PublicBounds | None,
-) -> Callable[[Fraction], Mechanism]:
-    """Return what makes the mechanism of the loads for an ε; an object has its own."""
-    if not isinstance(mechanism, str):
-        check_mechanism(mechanism)
-        _check_own_parameters(epsilon, alpha, calibration, bounds)
-        known = _known(mechanism)
-        return lambda _: known
-    name, distance = mechanism, ALPHA if alpha is None else alpha
-
-    def make(for_loads: Fraction) -> Mechanism:
-        made = make_mechanism(name, for_loads, distance, calibration=calibration, bounds=bounds)
-        return clamped(made, bounds)
-
-    return make
-
-
-def _cost_budget(
-    asked: Number | None,
-    provenance: Provenance,
-    mechanism: Mechanism | str,
-    make: Callable[[Fraction], Mechanism],
-    epsilon: Fraction,
-    network: Network,
-) -> tuple[Fraction, tuple[CostShare, ...]]:
-    """Return the part of ε that buys a total: what was asked for, or the best share."""
-    if asked is not None:
-        budget = exact(asked, "cost budget")
-        if budget < 0:
-            raise GridveilError(f"cost budget: {asked} must be 0 or more")
-        if not budget:
-            return budget, ()
-        if provenance is not Provenance.PRIVATE:
-            raise GridveilError(_KNOWN_COSTS)
-        if not isinstance(mechanism, str):
-            raise GridveilError(
-                "cost budget: it is a part of ε; give the mechanism by name, with the whole ε"
-            )
-        if budget >= epsilon:
-            raise GridveilError(
-                f"cost budget: {float(budget):g} must be below ε = {float(epsilon):g}, of which it "
-                "is a part"
-            )
-        return budget, ()
-    if provenance is not Provenance.PRIVATE or not isinstance(mechanism, str):
-        return Fraction(0), ()
-    distance = make(epsilon).guarantee().distance
-    shares = cost_shares(make, epsilon, distance, len(network.loads))
-    best = best_share(shares)
-    return (Fraction(0) if best is None else best.share * epsilon), shares
-
-
-def _check_own_parameters(
-    epsilon: Number | None,
-    alpha: Number | None,
-    calibration: str,
-    bounds: PublicBounds | None,
-) -> None:
-    """Refuse parameters beside a mechanism that is an object and has its own."""
-    if epsilon is not None or alpha is not None or calibration != CALIBRATION:
-        raise GridveilError(
-            "epsilon, alpha, calibration: a mechanism given as an object has its own"
-        )
-    if bounds is not None:
-        raise GridveilError("bounds: clamp a mechanism given as an object with gridveil.Clamped")
-
-
-def _known(mechanism: Mechanism) -> Mechanism:
-    """Refuse a mechanism that bears the name of another one of the registry."""
-    inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
-    if inner.name in MECHANISMS and not isinstance(inner, MECHANISMS.get(inner.name)):
-        raise GridveilError(
-            f"mechanism {inner.name!r}: another mechanism is registered under this name"
-        )
-    return mechanism
-
-
-def _bought_distance(mechanism: Mechanism) -> float:
-    alpha = mechanism.guarantee().distance
-    if alpha is None:
-        raise GridveilError(
-            "costs can be bought with a Laplace mechanism only, which has a distance"
-        )
-    return alpha
-
-
-def _check_id(release_id: object) -> None:
-    if not isinstance(release_id, str):
-        raise GridveilError(f"release id: a text expected, not {type(release_id).__name__}")
-    if not release_id.strip():
-        raise GridveilError("a release needs an id")
-    if not release_id.isprintable():
-        raise GridveilError("a release id must be printable text")
-    if release_id.endswith(total_id("")):
-        raise GridveilError(f"release id: {release_id!r} is kept for totals; choose another")
 
 
 def _charge(plan: ReleasePlan, ledger: Ledger | str | Path | None) -> Charge:

@@ -17,7 +17,7 @@ from gridveil.network.library import load_case
 from gridveil.publication.case_file import blank
 from gridveil.publication.explained import explained
 from gridveil.publication.plan import release
-from gridveil.publication.scan import Explained, Match, refuse_matches, scan
+from gridveil.publication.scan.scan import Explained, Match, refuse_matches, scan
 from tests.cases import TINY, bus, line
 
 ISOLATED = TINY.with_(

@@ -31,9 +31,9 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
-from gridveil.publication.encoded_numbers import decoded, floats, is_binary
-from gridveil.publication.numbers_in_text import readings
-from gridveil.publication.secret_numbers import SAME, Secrets, near, secrets_of
+from gridveil.publication.scan.encoded_numbers import decoded, floats, is_binary
+from gridveil.publication.scan.numbers_in_text import readings
+from gridveil.publication.scan.secret_numbers import SAME, Secrets, near, secrets_of
 
 _SAME_SINGLE = 2.0**-24
 """Relative difference up to which numbers of single precision are the same."""

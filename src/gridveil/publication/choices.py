@@ -1,0 +1,134 @@
+"""What can be chosen about a release, checked: the mechanism, the part of ε for costs, the id."""
+
+import hashlib
+from collections.abc import Callable
+from fractions import Fraction
+
+from gridveil.defaults import ALPHA, CALIBRATION
+from gridveil.errors import GridveilError
+from gridveil.network.network import Network
+from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.ledger import network_id
+from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
+from gridveil.privacy.mechanisms.clamp import Clamped, clamped
+from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
+from gridveil.privacy.total import total_id
+from gridveil.publication.cost_share import CostShare, best_share, cost_shares
+from gridveil.publication.costs import Provenance
+
+PRIVATE_COSTS_ONLY = "costs, cost budget: only private costs use a part of ε; drop one of both"
+
+
+def default_id(
+    network: Network, mechanism: Mechanism, provenance: Provenance, cost_budget: Fraction
+) -> str:
+    """Return the id of a release without one: the same network and parameters draw once."""
+    source = str(float(cost_budget)) if cost_budget else provenance.value
+    text = f"{network_id(network)} {mechanism.specification()} {source}"
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return f"{network.name}-{digest}"
+
+
+def mechanism_maker(
+    mechanism: Mechanism | str,
+    epsilon: Number | None,
+    alpha: Number | None,
+    calibration: str,
+    bounds: PublicBounds | None,
+) -> Callable[[Fraction], Mechanism]:
+    """Return what makes the mechanism of the loads for an ε; an object has its own."""
+    if not isinstance(mechanism, str):
+        check_mechanism(mechanism)
+        _check_own_parameters(epsilon, alpha, calibration, bounds)
+        known = checked_name(mechanism)
+        return lambda _: known
+    name, distance = mechanism, ALPHA if alpha is None else alpha
+
+    def make(for_loads: Fraction) -> Mechanism:
+        made = make_mechanism(name, for_loads, distance, calibration=calibration, bounds=bounds)
+        return clamped(made, bounds)
+
+    return make
+
+
+def cost_budget_of(
+    asked: Number | None,
+    provenance: Provenance,
+    mechanism: Mechanism | str,
+    make: Callable[[Fraction], Mechanism],
+    epsilon: Fraction,
+    network: Network,
+) -> tuple[Fraction, tuple[CostShare, ...]]:
+    """Return the part of ε that buys a total: what was asked for, or the best share."""
+    if asked is not None:
+        budget = exact(asked, "cost budget")
+        if budget < 0:
+            raise GridveilError(f"cost budget: {asked} must be 0 or more")
+        if not budget:
+            return budget, ()
+        if provenance is not Provenance.PRIVATE:
+            raise GridveilError(PRIVATE_COSTS_ONLY)
+        if not isinstance(mechanism, str):
+            raise GridveilError(
+                "cost budget: it is a part of ε; give the mechanism by name, with the whole ε"
+            )
+        if budget >= epsilon:
+            raise GridveilError(
+                f"cost budget: {float(budget):g} must be below ε = {float(epsilon):g}, of which it "
+                "is a part"
+            )
+        return budget, ()
+    if provenance is not Provenance.PRIVATE or not isinstance(mechanism, str):
+        return Fraction(0), ()
+    distance = make(epsilon).guarantee().distance
+    shares = cost_shares(make, epsilon, distance, len(network.loads))
+    best = best_share(shares)
+    return (Fraction(0) if best is None else best.share * epsilon), shares
+
+
+def _check_own_parameters(
+    epsilon: Number | None,
+    alpha: Number | None,
+    calibration: str,
+    bounds: PublicBounds | None,
+) -> None:
+    """Refuse parameters beside a mechanism that is an object and has its own."""
+    if epsilon is not None or alpha is not None or calibration != CALIBRATION:
+        raise GridveilError(
+            "epsilon, alpha, calibration: a mechanism given as an object has its own"
+        )
+    if bounds is not None:
+        raise GridveilError("bounds: clamp a mechanism given as an object with gridveil.Clamped")
+
+
+def checked_name(mechanism: Mechanism) -> Mechanism:
+    """Refuse a mechanism that bears the name of another one of the registry."""
+    inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
+    if inner.name in MECHANISMS and not isinstance(inner, MECHANISMS.get(inner.name)):
+        raise GridveilError(
+            f"mechanism {inner.name!r}: another mechanism is registered under this name"
+        )
+    return mechanism
+
+
+def total_distance(mechanism: Mechanism) -> float:
+    """Return the distance α at which a total is bought: that of the mechanism, if it has one."""
+    alpha = mechanism.guarantee().distance
+    if alpha is None:
+        raise GridveilError(
+            "costs can be bought with a Laplace mechanism only, which has a distance"
+        )
+    return alpha
+
+
+def check_release_id(release_id: object) -> None:
+    """Refuse a release id that the ledger or a certificate could not hold."""
+    if not isinstance(release_id, str):
+        raise GridveilError(f"release id: a text expected, not {type(release_id).__name__}")
+    if not release_id.strip():
+        raise GridveilError("a release needs an id")
+    if not release_id.isprintable():
+        raise GridveilError("a release id must be printable text")
+    if release_id.endswith(total_id("")):
+        raise GridveilError(f"release id: {release_id!r} is kept for totals; choose another")
