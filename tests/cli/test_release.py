@@ -18,13 +18,58 @@ def test_a_release_that_verifies(gridveil, tmp_path, method):
     )  # fmt: skip
     assert outcome.status == 0
     assert "released" in outcome.out
-    assert "computed from the raw loads" in outcome.out.replace("\n", " ")
+    assert "Private as a whole" in outcome.out.replace("\n", " ")
     checked = gridveil("verify", tmp_path / "out")
     assert checked.status == 0
-    assert "claims hold" in checked.out
+    assert "claims recomputed" in checked.out
+    assert checked.out.startswith("Private as a whole")
+    assert "unsigned: anyone could have written this" in checked.out
     figures = json.loads(gridveil("verify", tmp_path / "out", "--json").out)
     assert figures["ok"] is True
     assert all(claim["ok"] for claim in figures["claims"])
+    assert figures["signed"] is False
+    assert figures["private_as_a_whole"] is True
+    counts = {name: figures[name] for name in ("recomputed", "proved", "stated")}
+    assert sum(counts.values()) == len(figures["claims"])
+    assert min(counts.values()) > 0
+
+
+def test_costs_are_derived_only_where_they_are_declared_public(gridveil, tmp_path):
+    arguments = ("release", "case14_ieee", "-o", tmp_path / "out", "--costs", "derived")
+    refused = gridveil(*arguments)
+    assert refused.status == 2
+    assert "no noise protects" in refused.err.replace("\n", " ")
+    assert not (tmp_path / "ledger.sqlite").exists()
+    outcome = gridveil(*arguments, "--declare-public", "costs")
+    assert outcome.status == 0
+    assert "Not private as a whole. The owner declares" in outcome.out.replace("\n", " ")
+    shown = gridveil("verify", tmp_path / "out").out.replace("\n", " ")
+    assert shown.startswith("Not private as a whole. The owner declares the costs O* public")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "learns from this folder something about the loads" in page.split("</header>")[0]
+    useless = gridveil(*arguments[:2], "-o", tmp_path / "x", "--declare-public", "costs")
+    assert useless.status == 2
+
+
+def test_what_is_kept_is_asked_for_by_kind_and_comes_with_a_warning(gridveil, tmp_path):
+    case = "case14_ieee__api"  # its comments hold every true load
+    shown = gridveil("release", case, "--keep", "comments", "--dry-run").out.replace("\n", " ")
+    assert "look as if they spoke of loads" in shown
+    assert "Not private as a whole" in shown
+    assert "comments of the source file, as they stand" in shown
+    refused = gridveil(
+        "release", case, "--keep", "comments", "--beta", "0.05", "-o", tmp_path / "x"
+    )
+    assert refused.status == 2
+    told = refused.err.replace("\n", " ")
+    assert "network.m: P of bus 2" in told
+    assert "42.66" not in told
+    assert not (tmp_path / "x").exists()
+    assert gridveil("release", case, "--keep", "blanks", "-o", tmp_path / "x").status == 2
+    made = gridveil("release", case, "--beta", "0.05", "-o", tmp_path / "out")
+    assert made.status == 0
+    text = (tmp_path / "out" / "network.m").read_text()
+    assert "INFO" not in text
 
 
 def test_a_changed_release_does_not_verify(gridveil, tmp_path):
@@ -68,7 +113,7 @@ def test_plain_progress_is_lines_for_a_log(gridveil, tmp_path):
     )
     lines = [line for line in outcome.err.splitlines() if " s  " in line]
     told = [line.split(" s  ")[1] for line in lines]
-    assert told[:3] == ["public costs", "privacy phase", "fidelity phase"]
+    assert told[:3] == ["privacy phase", "private costs", "fidelity phase"]
     assert told[-2:] == ["verification", "report"]
     assert "\x1b" not in outcome.err
 
@@ -165,9 +210,18 @@ def test_declared_load_buses(gridveil, tmp_path):
         (("-o", "{tmp}"), "not overwritten"),
         (("-o", "{tmp}/x", "--polish"), "--method admm only"),
         (("-o", "{tmp}/x", "--policy", "paper"), "--method admm only"),
-        (("-o", "{tmp}/x", "--costs", "y", "--cost-budget", "0.5"), "drop one"),
+        (
+            ("-o", "{tmp}/x", "--costs", "{tmp}/y", "--costs-source", "z", "--cost-budget", "0.5"),
+            "y: cannot be read",
+        ),
+        (
+            ("-o", "{tmp}/x", "--costs", "derived", "--declare-public", "costs", "--cost-budget=1"),
+            "drop one of both",
+        ),
+        (("-o", "{tmp}/x", "--declare-public", "costs"), "with --costs derived only"),
+        (("-o", "{tmp}/x", "--declare-public", "loads"), "'loads' is not 'costs'"),
         (("-o", "{tmp}/x", "--sign", "{tmp}/none.pem"), "no private key"),
-        (("-o", "{tmp}/x", "--costs-source", "y"), "--costs only"),
+        (("-o", "{tmp}/x", "--costs-source", "y"), "with known --costs only"),
         (("-o", "{tmp}/x", "--mechanism", "piecewise"), "needs public bounds"),
         (("-o", "{tmp}/x", "--epsilon", "4"), "over budget"),
         (("-o", "{tmp}/x", "--beta", "-1"), "beta"),
@@ -209,7 +263,8 @@ def test_costs_can_be_bought(gridveil, tmp_path):
         "release", "case39_epri", "--cost-budget", "0.2", "-o", tmp_path / "out", "--json"
     )
     told = json.loads(outcome.out)
-    assert told["costs"]["provenance"] == "bought"
+    assert told["costs"]["provenance"] == "private"
+    assert told["protection"]["epsilon_costs"] == 0.2
     assert told["protection"]["epsilon"] == 1.0
     assert gridveil("verify", tmp_path / "out").status == 0
     refused = gridveil("release", "case39_epri", "--cost-budget", "1", "-o", tmp_path / "x")

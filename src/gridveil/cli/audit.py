@@ -74,13 +74,12 @@ def _print(result: "AuditResult", style: str) -> None:
     for play in result.plays:
         broken = play.breaks(result.epsilon_claimed)
         console.print(
-            f"  [bold]{play.name}[/]: {play.tested}\n    {play.found}",
-            highlight=False,
+            Text.assemble("  ", (play.name, "bold"), f": {play.tested}\n    {play.found}"),
             style="red" if broken else None,
         )
     console.print("What these plays cannot see:")
     for limit in result.not_seen:
-        console.print(f"  - {limit}", highlight=False, markup=False)
+        console.print(f"  - {limit}", highlight=False)
     console.print(
         f"claimed ε = {result.epsilon_claimed:g}; at {result.confidence:.0%} confidence "
         f"ε ≥ {result.epsilon_lower_bound:.3f}"
