@@ -69,12 +69,12 @@ def _summary(certificate: Certificate) -> str:
     return (
         '<header><p class="kicker">Private release of a power network</p>'
         f"<h1>{escape(certificate.network)}</h1>"
+        f'<p class="{"whole" if certificate.private_as_a_whole else "alarm"}">'
+        f"{escape(certificate.statement)}</p>"
         "<p>The loads of this network are not the true ones. Each was changed at random by its "
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
         "enough that the network works: power flows, no limit is broken, and "
         f"{escape(fidelity.promise)}.</p>"
-        f'<p class="{"whole" if certificate.private_as_a_whole else "alarm"}">'
-        f"{escape(certificate.statement)}</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
 
