@@ -1,4 +1,4 @@
-"""Releases every PGLib case up to 3,000 buses, `__api` and `__sad` included, and looks for raw loads.
+"""Releases every PGLib case up to 3,000 buses, `__api` and `__sad` too, and looks for raw loads.
 
 Run: .venv/bin/python -m benchmarks.pglib_releases ROWS.jsonl [SMALLEST] [LARGEST]
      (about an hour and a half on one core; a run that was stopped goes on where it was)
@@ -42,7 +42,7 @@ def tasks(smallest: int, largest: int) -> Iterator[tuple[int, str, str]]:
 
 
 def public_numbers(network: Network) -> set[float]:
-    """The numbers of the source file's tables that are public, small whole numbers included."""
+    """Return the public numbers of the source file's tables, and small whole numbers."""
     found = set(map(float, range(-999, 1000)))
     for name in ("bus", "gen", "branch", "gencost"):
         table = network.case.tables[name]
@@ -53,7 +53,7 @@ def public_numbers(network: Network) -> set[float]:
 
 
 def raw_numbers(network: Network) -> set[float]:
-    """Raw P, Q and |S| of every row of the bus table, in MW and in p.u."""
+    """Return raw P, Q and |S| of every row of the bus table, in MW and in p.u."""
     bus, base = network.case.tables["bus"], network.base_mva
     p, q = bus.column("Pd"), bus.column("Qd")
     powers = np.abs(np.concatenate([p, q, np.hypot(p, q)]))
@@ -61,7 +61,7 @@ def raw_numbers(network: Network) -> set[float]:
 
 
 def leaks(folder: Path, network: Network) -> list[str]:
-    """Where a raw number stands in a file of data."""
+    """Say where a raw number stands in a file of data."""
     secret = raw_numbers(network) - public_numbers(network)
     found = []
     for name in DATA:
@@ -128,11 +128,11 @@ def main(path: Path, smallest: int, largest: int) -> int:
     failed = [r for r in rows if "failed" in r or r["broken"] or r["leaks"]]
     write_table(
         "pglib_releases",
-        f"Every PGLib case up to {LARGE:,} buses, released at ε = 1, α = 0.1 p.u., β = {BETA:g} with "
-        "private costs, verified, and searched for raw loads by a scan of the script's own. "
+        f"Every PGLib case up to {LARGE:,} buses, released at ε = 1, α = 0.1 p.u., β = {BETA:g} "
+        "with private costs, verified, and searched for raw loads by a scan of the script's own. "
         f"{len(rows)} releases of {len({r['case'] for r in rows})} networks; failed: "
         + (", ".join(f"{r['case']} {r['method']}" for r in failed) or "none")
-        + ". The gap is that of the optimal cost against O*, which `bilevel` alone promises to keep.",
+        + ". The gap is that of the optimal cost against O*, which `bilevel` alone promises.",
         ("buses", "method", "releases", "made", "verified, private as a whole", "with a raw load",
          "seconds, median / largest", "largest gap"),
         summary(rows),
