@@ -18,6 +18,7 @@ SHOWN = {"as_json", "quiet", "plain", "dry_run", "config", "help", "private_repo
 SAME = {
     "case": "network",
     "sign": "key",
+    "accept_match": "accept_matches",
     "save_costs": "",
     "load_buses": "",
     "plot": "",

@@ -19,6 +19,7 @@ from gridveil.cli.federation_display import (
 )
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
+    AcceptMatchOption,
     AlphaOption,
     BetaOption,
     CaseArgument,
@@ -207,6 +208,7 @@ def federate(
         str | None, typer.Option(help="Name of the draw; the same id never draws again.")
     ] = None,
     ledger: LedgerOption = None,
+    accept_match: AcceptMatchOption = None,
     sign: Annotated[Path | None, typer.Option(help="Sign with this Ed25519 key (PEM).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -230,6 +232,7 @@ def federate(
             **costs.choices(),
             release_id=release_id,
             ledger=ledger,
+            accept_matches=accept_match or (),
             key=sign,
             log=log,
             watch=lambda members: live.update(members_table(members)),

@@ -82,6 +82,12 @@ LedgerOption = Annotated[
     Path | None,
     typer.Option("--ledger", help="The ledger file; GRIDVEIL_LEDGER or your data folder if none."),
 ]
+AcceptMatchOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-match", help="A match of the last scan that is a coincidence, by its name."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DeviceOption = Annotated[
     Device,

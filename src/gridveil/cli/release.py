@@ -10,6 +10,7 @@ from rich.text import Text
 from gridveil.cli.display import Mode, display
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
+    AcceptMatchOption,
     AgentFlags,
     CaseArgument,
     CostsOption,
@@ -52,18 +53,13 @@ class ReleaseOptions:
         ),
     ] = None
     keep: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Publish of the source file as they stand: names, comments, sections (separated "
             "by commas). No noise protects what they say."
         ),
-    ] = ""
-    accept_match: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--accept-match", help="A match of the last scan that is a coincidence, by its name."
-        ),
     ] = None
+    accept_match: AcceptMatchOption = None
     load_buses: Annotated[
         Path | None,
         typer.Option(help="Public list of load buses, one number a line; else those with a load."),
@@ -153,7 +149,7 @@ def release(
             costs_source=choices.costs_source,
             declare_public=choices.declare_public or (),
             cost_budget=choices.cost_budget,
-            keep=choices.keep,
+            keep=choices.keep or (),
             accept_matches=choices.accept_match or (),
             release_id=choices.release_id,
             ledger=choices.ledger,

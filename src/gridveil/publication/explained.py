@@ -11,9 +11,9 @@ from gridveil.arrays import FloatArray
 from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
-from gridveil.publication.folder import POSITIONS
+from gridveil.publication.folder import HISTORY, POSITIONS
 from gridveil.publication.make import Release
-from gridveil.publication.page_data import history_file, read_history
+from gridveil.publication.page_data import read_history
 from gridveil.publication.report.charts import HOT, curve_ticks
 from gridveil.publication.report.html import page_texts
 from gridveil.publication.scan.scan import Explained
@@ -65,8 +65,8 @@ def _published(made: Release) -> Iterator[FloatArray]:
         yield np.array([stated.costs.true_cost.low, stated.costs.true_cost.high])
     figures = {**vars(stated.fidelity), **vars(stated.fidelity.violations)}
     yield np.array([value for value in figures.values() if isinstance(value, float)])
-    if made.restored.agents is not None:
-        history = read_history(history_file(made.restored.agents.history))
+    if HISTORY in made.files:  # of agents, which had private loads only
+        history = read_history(made.files[HISTORY])
         yield np.stack([history.primal, history.dual, history.rho, history.cost])
         yield np.arange(len(history) + 1.0)
         if np.isfinite(history.cost).all():

@@ -563,7 +563,7 @@ def release(
         >>> from tempfile import mkdtemp
         >>> made = release("case5_pjm", mkdtemp() + "/ledger.sqlite", epsilon=1, beta=0.05)
         >>> sorted(made.files)
-        ['certificate.json', 'loads.csv', 'network.m', 'report.html']
+        ['certificate.json', 'loads.csv', 'network.m', 'positions.csv', 'report.html']
     """
     plan = plan_release(network, ledger=ledger, **choices)
     return plan.run(ledger, key=key, notify=notify)

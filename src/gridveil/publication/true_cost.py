@@ -68,17 +68,18 @@ def stated_interval(
 
 def _noise(parameters: Mapping[str, str], epsilon_costs: float) -> LoadNoise | None:
     """Return what drew the noise, if the parameters say all of it."""
-    name = parameters.get("mechanism", "")
     try:
-        mechanism = MECHANISMS.get(name).from_parameters(parameters)
-    except GridveilError:
+        mechanism = MECHANISMS.get(parameters.get("mechanism", "")).from_parameters(parameters)
+        if mechanism is None:
+            return None
+        if not epsilon_costs:
+            return LoadNoise(mechanism, None)
+        alpha = mechanism.guarantee().distance
+        return (
+            None if alpha is None else LoadNoise(mechanism, ProductLaplace.of(epsilon_costs, alpha))
+        )
+    except GridveilError:  # of parameters that no mechanism can have
         return None
-    if mechanism is None or not epsilon_costs:
-        return None if mechanism is None else LoadNoise(mechanism, None)
-    alpha = mechanism.guarantee().distance
-    if alpha is None:
-        return None
-    return LoadNoise(mechanism, ProductLaplace.of(epsilon_costs, alpha))
 
 
 def cost_interval(opf: OPFResult, noise: LoadNoise) -> tuple[float, float] | None:

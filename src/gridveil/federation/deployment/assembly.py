@@ -29,6 +29,7 @@ from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger import Entry, network_id
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
+from gridveil.publication.certificate import Certificate
 from gridveil.publication.costs import Provenance, PublicCosts
 from gridveil.publication.make import Basis, Release, certify, draft
 from gridveil.publication.signing import read_private_key
@@ -120,8 +121,12 @@ def assemble_release(
     return certify(blank(network), basis, restored, _history(residuals), key)
 
 
-def check_certifiable(network: Network, run: Run, costs: PublicCosts) -> None:
-    """Refuse a run whose release could not be certified, before anything is drawn or charged."""
+def draft_of_run(network: Network, run: Run, costs: PublicCosts) -> Certificate:
+    """Return a draft of a run's certificate, before anything is drawn or charged.
+
+    Raises:
+        GridveilError: The release could not be certified.
+    """
     mechanism = run_mechanism(run)
     epsilon = Fraction(mechanism.guarantee().epsilon)
     basis = Basis(
@@ -136,7 +141,7 @@ def check_certifiable(network: Network, run: Run, costs: PublicCosts) -> None:
         band=BandKind.GENERATOR,
         method=Agents,
     )
-    draft(network, basis)
+    return draft(network, basis)
 
 
 def _load_network(name_or_path: str | Path, contributions: Sequence[Contribution]) -> Network:

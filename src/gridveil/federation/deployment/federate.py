@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gridveil.admm.policy import Policy
 from gridveil.defaults import ALPHA, BETA, EPSILON, MAX_ITERATIONS, MECHANISM, TOLERANCE
 from gridveil.errors import GridveilError, document_errors
-from gridveil.federation.deployment.assembly import assemble_release, check_certifiable
+from gridveil.federation.deployment.assembly import assemble_release, draft_of_run
 from gridveil.federation.deployment.local_configs import write_configs
 from gridveil.federation.deployment.noise import draw_noisy_loads, run_mechanism
 from gridveil.federation.deployment.processes import Watch, run_members
@@ -27,6 +27,7 @@ from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.ledger import Ledger, default_path, network_id
+from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import (
     CostsLike,
@@ -37,7 +38,9 @@ from gridveil.publication.costs import (
     derived_costs,
     private_costs,
 )
+from gridveil.publication.explained import explained
 from gridveil.publication.make import Release
+from gridveil.publication.scan.scan import refuse_matches
 from gridveil.publication.signing import read_private_key
 from gridveil.publication.statements import private_source
 
@@ -59,6 +62,7 @@ def federate(
     declare_public: Collection[str] | str = (),
     release_id: str | None = None,
     ledger: Ledger | str | Path | None = None,
+    accept_matches: Collection[str] = (),
     key: Ed25519PrivateKey | str | Path | None = None,
     log: Callable[[str], None] = lambda _: None,
     watch: Watch = lambda _: None,
@@ -87,6 +91,7 @@ def federate(
         release_id: Name of the draw; noise is drawn and charged only once for an id. By default it
             is made from the network, the partition and the parameters.
         ledger: The ledger of all parties; GRIDVEIL_LEDGER or a file in your data folder by default.
+        accept_matches: Names of matches of the last scan that are coincidences.
         key: Sign the certificate with this Ed25519 key, or the PEM file of one.
         log: Gets lines about what a user should know.
         watch: Gets the status of all members several times a second.
@@ -123,22 +128,27 @@ def federate(
             costs_derived=public.derived_digest,
             costs_private=provenance is Provenance.PRIVATE,
         )
-    check_certifiable(network, run, public)  # refused before any process is started
+    drafted = draft_of_run(network, run, public)  # refused before any process is started
     slices = split(network, owned, public, declare_public=declare_public)
     path = ledger.path if isinstance(ledger, Ledger) else Path(ledger or default_path())
     with exit_on_sigterm(), tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
         compile_agents(log)
         if provenance is Provenance.PRIVATE:
             log("private costs")
-            public = _private_costs(network, slices, run, path)
+            private = _private_loads(network, slices, run, path)
+            public = _private_costs(network, private, run.beta)
             slices = split(network, owned, public)
         write_configs(Path(name), slices, run, path)
         contributions, outcome = run_members(Path(name), slices, watch)
         log("verification and report")
-        return assemble_release(
+        made = assemble_release(
             network, contributions, public.provenance, public.source, outcome.residuals,
             signing_key,
         )  # fmt: skip
+        texts = (blank(network).case.text, drafted.to_bytes())
+        known = explained(made, _private_loads(network, slices, run, path), None, texts)
+        refuse_matches(made.files, network, known, accept_matches)
+        return made
 
 
 def default_release_id(
@@ -171,18 +181,21 @@ def _known_costs(
     return as_public_costs(costs, source, network)
 
 
-def _private_costs(
-    network: Network, slices: Sequence[Slice], run: Run, ledger: Path
-) -> PublicCosts:
-    """Draw the noise of every party, which then finds it in the ledger, and compute the costs."""
+def _private_costs(network: Network, private: NoisyLoads, beta: float) -> PublicCosts:
+    loads = np.stack([private.p, private.q], axis=1)
+    costs, _ = private_costs(blank(network), loads, 0)
+    return costs.for_beta(beta)
+
+
+def _private_loads(network: Network, slices: Sequence[Slice], run: Run, ledger: Path) -> NoisyLoads:
+    """Draw the noise of every party, or take what the ledger has: each is drawn only once."""
     mechanism = run_mechanism(run)
     private: dict[int, list[float]] = {}
     for part in slices:
         noisy, _ = draw_noisy_loads(part, run, mechanism, ledger)
         private.update(zip(part.load_buses, noisy.reshape(2, -1).T.tolist(), strict=True))
-    loads = np.array([private[bus] for bus in network.load_buses])
-    costs, _ = private_costs(blank(network), loads, 0)
-    return costs.for_beta(run.beta)
+    p, q = np.array([private[bus] for bus in network.load_buses]).T
+    return NoisyLoads(p, q, mechanism.guarantee(), Origin.EXACT, run.id)
 
 
 def _partition(
