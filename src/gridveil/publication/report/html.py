@@ -29,11 +29,15 @@ def page_texts() -> tuple[str, str, str]:
         files("gridveil.publication.report").joinpath(name).read_text(encoding="utf-8")
         for name in ("style.css", "script.js")
     )
-    policy = (
+    return style, script, content_policy(style, script)
+
+
+def content_policy(style: str, script: str) -> str:
+    """Return the content security policy of a page with this style and this script."""
+    return (
         f"default-src 'none'; style-src '{_source(style)}'; script-src '{_source(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return style, script, policy
 
 
 def _source(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gridveil.arrays import IntArray
-from gridveil.claims import Claim, claim, stated
+from gridveil.claims import Claim, claim, stated, unchecked
 from gridveil.errors import GridveilError
 from gridveil.network.case_file import REQUIRED_COLUMNS, CaseFile
 from gridveil.network.checks import check_case
@@ -21,6 +21,7 @@ from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.formats.matpower_writer import text_of_tables
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
+from gridveil.printable import excerpt
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.folder import (
@@ -42,6 +43,7 @@ from gridveil.publication.verification.folder_reader import (
 
 _SHOWN = 200
 """Characters of a list of files that are shown."""
+_LONGEST_VERSION = 20
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,11 @@ def _loads(files: ReleaseFiles) -> Claim:
 
 
 def _page(files: ReleaseFiles) -> Claim:
-    """Make the page again and compare; of another version, look that it does no harm."""
+    """Make the page again and compare; one of another version can only be searched for harm."""
     page, claimed = files.contents[REPORT], "what the certificate and the network give"
-    by = files.certificate.software.get("gridveil", "")
-    if POSITIONS in files.contents:
+    by = excerpt(files.certificate.software.get("gridveil", ""), _LONGEST_VERSION) or "unknown"
+    is_comparable = files.read.version > 2
+    if is_comparable:
         try:
             again = redrawn_page(
                 files.certificate,
@@ -169,7 +172,11 @@ def _page(files: ReleaseFiles) -> Claim:
             return claim(REPORT, claimed, "the same, byte by byte", ok=True)
         if by == version("gridveil"):
             return claim(REPORT, claimed, "another page", ok=False)
-    if not is_passive(page):
-        return claim(REPORT, claimed, "has a script or a link of its own", ok=False)
-    why = f"by version {by or 'unknown'}, which draws otherwise; it has no foreign script"
+    if not is_passive(page, needs_policy=is_comparable):
+        found = "may run a script or load something: do not open it"
+        return claim(REPORT, claimed, found, ok=False)
+    if is_comparable:
+        why = f"verify with Gridveil {by}, which it names: this version draws another page"
+        return unchecked(REPORT, claimed, why)
+    why = f"by version {by}, whose page cannot be made again; it runs no foreign script"
     return stated(REPORT, claimed, why)
