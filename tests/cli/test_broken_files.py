@@ -64,7 +64,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "text-for-number": (cell("gen", 1, 8, "abc"), ".m:11: gen row 2, column Pmax: 'abc' is not a"),
     "text-for-load": (cell("bus", 1, 2, "abc"), ".m:6: bus row 2, column Pd: not a number"),
     "two-points": (cell("branch", 0, 2, "0.1.2"), "column r: '0.1.2' is not a number"),
-    "decimal-comma": (cell("branch", 0, 2, "0,1"), "branch row 2: 13 columns, but row 1 has 14"),
+    "decimal-comma": (cell("branch", 0, 2, "0,1"), "branch row 1: looks like decimal commas"),
     "nan": (cell("branch", 0, 2, "NaN"), "branch row 1, column r: nan is not finite"),
     "infinite": (cell("bus", 1, 11, "Inf"), "bus row 2, column Vmax: inf is not finite"),
     "row-short": (tables(bus=[TINY.bus[0], TINY.bus[1][:-1], TINY.bus[2]]), "bus row 2: 12"),

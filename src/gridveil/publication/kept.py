@@ -36,7 +36,8 @@ def kept_text(case: CaseFile, kinds: Collection[str]) -> str:
 
 def _parts(case: CaseFile, kind: str) -> Iterator[str]:
     if kind == COMMENTS:
-        yield from (f"% {comment}" for comment in comments_of(case.text))
+        for comment in comments_of(case.text):  # others may end lines where our parser does not
+            yield from (f"% {line}" for line in comment.splitlines())
         return
     for name, value in case.others.items():
         if value.startswith("{") == (kind == NAMES):

@@ -1,17 +1,18 @@
 """The reader of the MATPOWER format: what it takes, and that the text survives."""
 
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gridveil.network.case_file import Edit
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, changes
-from gridveil.network.formats.matpower_parser import parse_matpower, read_matpower
+from gridveil.network.formats.matpower_parser import comments_of, parse_matpower, read_matpower
 from gridveil.network.formats.matpower_writer import edited_text
-from gridveil.network.problems import CaseError
+from gridveil.network.problems import CaseError, ProblemKind
 from tests.cases import TINY
 
 
@@ -97,8 +98,9 @@ def test_all_bad_numbers_are_told_at_once():
     assert [p.component for p in error.value.problems] == ["gen", "gencost", "branch"]
 
 
-@pytest.mark.parametrize("column", [2, 3])
+@pytest.mark.parametrize("column", range(13))
 def test_no_message_shows_a_load(column: int):
+    """Nor any other number of the bus table: where columns are shifted, it may be a load."""
     with pytest.raises(CaseError) as error:
         parse(TINY.with_cell("bus", 1, column, "123.456.7").text())
     assert "123" not in str(error.value)
@@ -106,6 +108,77 @@ def test_no_message_shows_a_load(column: int):
     with pytest.raises(CaseError) as error:
         parse(TINY.text().replace("mpc.bus = [\n", "mpc.bus = [];\n"))
     assert "80.0" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["Pd94.2 here", "x942kW", "load(942)", "0x1.78Cp+6", "a ９４２ b", "942,0", "x²942", "1_942"],
+)
+def test_what_is_quoted_of_code_has_no_digit(code: str):
+    with pytest.raises(CaseError, match="cannot read") as error:
+        parse(TINY.text() + f"\n{code}\n")
+    shown = str(error.value).split("cannot read")[1].split(". MATLAB")[0]
+    assert "#" in shown
+    assert not any(c.isnumeric() for c in shown)
+    assert "78C" not in shown
+
+
+def with_bus_rows(rows, decimal, between):
+    """The text with a bus table whose numbers are spelled otherwise."""
+    start = TINY.text().index("mpc.bus = [")
+    end = TINY.text().index("];", start)
+    lines = [between.join(str(float(v)).replace(".", decimal) for v in row) for row in rows]
+    body = ";\n".join(lines)
+    return f"{TINY.text()[:start]}mpc.bus = [\n{body}\n{TINY.text()[end:]}"
+
+
+@pytest.mark.parametrize("between", ["\t", "  ", ", ", " ...\n "])
+def test_decimal_commas_are_refused_and_not_read_as_columns(between: str):
+    """Shifted columns would be published as shunts."""
+    with pytest.raises(CaseError) as error:
+        parse(with_bus_rows(TINY.bus, ",", between))
+    (problem,) = error.value.problems
+    assert (problem.kind, problem.component) == (ProblemKind.SYNTAX, "bus")
+    assert (problem.row, problem.line) == (1, 5)
+    assert "decimal commas" in problem.reason
+    assert not re.search("80|20", str(error.value))
+
+
+@pytest.mark.parametrize("between", [",", ", ", " , ", "\t", ", ...\n", ",...\n"])
+def test_rows_with_one_kind_of_separator_are_read(between: str):
+    wanted = parse(TINY.text()).tables["bus"].values.tolist()
+    assert parse(with_bus_rows(TINY.bus, ".", between)).tables["bus"].values.tolist() == wanted
+
+
+@pytest.mark.parametrize("load", ["1,200.5", "1\u00a0200.5", "９４.2", "94\u200b.2"])
+def test_separators_of_thousands_and_digits_of_other_scripts_are_no_numbers(load: str):
+    with pytest.raises(CaseError, match="bus row 2") as error:
+        parse(TINY.with_cell("bus", 1, 2, load).text())
+    assert "200" not in str(error.value)
+
+
+ENDS = ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+"""What may look like the end of a line; the parser goes by the first."""
+NUMBERED = TINY.with_(
+    bus=[[*row[:6], *(f"{row[0]}{column}.015625" for column in range(11, 18))] for row in TINY.bus]
+)
+"""Every row of the bus table has numbers that stand nowhere else."""
+pieces = st.lists(st.sampled_from([*ENDS, "%", "%{", "%}", "x", " ", "'"]), max_size=6)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(NUMBERED.text())), pieces), max_size=4))
+@example([(0, ["%", "x", "\x0c", "%{", "\n"])])
+@settings(max_examples=1000)
+def test_no_comment_is_code_that_is_read(inserted):
+    text = NUMBERED.text()
+    for at, one in sorted(inserted, key=lambda each: each[0], reverse=True):
+        text = text[:at] + "".join(one) + text[at:]
+    try:
+        table = parse(text).tables["bus"]
+    except CaseError:
+        return
+    read = {str(value) for value in table.values.ravel().tolist() if value % 1 == 0.015625}
+    assert not read & set(re.findall(r"[0-9.]+", " ".join(comments_of(text))))
 
 
 characters = st.sampled_from(list("0123456789.;,[]{}%'=()-+eNnaIif \t\n\r\0\x85"))

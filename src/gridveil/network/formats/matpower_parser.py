@@ -21,9 +21,18 @@ _FUNCTION = re.compile(r"function\s+(?P<struct>\w+)\s*=\s*\w+\s*(\(\s*\))?\s*;?$
 _ASSIGNMENT = re.compile(r"(?P<struct>[A-Za-z]\w*)\.(?P<name>[\w.]+)\s*=\s*(?P<value>.*)$")
 _SCALAR = re.compile(r"(?P<value>'(?:[^']|'')*'|\"[^\"]*\"|[^;,\s]+)\s*(?:[;,]\s*(?P<rest>.*))?$")
 _STRING = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
-_BARE_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\.?\d[\d.eE+-]*|\d+\.\d+")
+_NUMBER = re.compile(
+    r"0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|[-+]?\.?[0-9](?:[.,]?[0-9])*(?:[eEdD][-+]?[0-9]+)?"
+)
+_BLANKS = re.compile(r"[ \t\r\n\f\v]+")
+_TIGHT_COMMA = re.compile(r"[0-9],[0-9]")
+_LOOSE_COMMA = re.compile(r"[^\S\n],|,[^\S\n]")
+_BLANK_ALONE = re.compile(r"[^\s,]\s+[^\s,]")
 _SCALARS = {"version", "baseMVA"}
 _MATLAB = "MATLAB code is not run: only assignments such as 'mpc.bus = [...]' are read"
+_LONGEST = 400
+"""Characters of code that are looked at for an excerpt."""
+_DECIMAL_COMMAS = "looks like decimal commas: write 94.2, or separate all numbers in the same way"
 
 
 def read_matpower(path: Path) -> CaseFile:
@@ -49,17 +58,11 @@ def parse_matpower(text: str, source: str, name: str) -> CaseFile:
 
 
 def comments_of(text: str) -> list[str]:
-    """Return every comment of a case file, without the signs that begin it."""
-    found, in_block = [], False
-    for line in text.splitlines():
-        stripped = line.strip()
-        if stripped in ("%{", "%}"):
-            in_block = stripped == "%{"
-        elif in_block:
-            found.append(stripped)
-        elif "%" in line:
-            found.append(line[len(_without_comment(line)) :].lstrip("%").strip())
-    return [comment for comment in found if comment]
+    """Return every comment of a case file, without the signs that begin it.
+
+    Nothing of them is code to the parser: both go through the lines of the text in the same way.
+    """
+    return [line.comment for line in _lines(text) if line.comment]
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,35 @@ class _Line:
     start: int
     """Offset of its first character."""
     code: str
-    """The line up to its comment."""
+    """The line up to its comment; empty inside a block comment."""
+    comment: str = ""
+    """Without the signs that begin it."""
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    """Yield every line of a text, what is code in it apart from what is a comment.
+
+    Lines end with a line feed, and with nothing else that may look like the end of one.
+    """
+    start, number, in_block = 0, 0, False
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        number += 1
+        raw = text[start:end]
+        if number == 1:
+            raw = raw.replace("\ufeff", " ")
+        code, comment = raw, ""
+        if "%" in raw and raw.strip() in ("%{", "%}"):
+            in_block = raw.strip() == "%{"
+            code = ""
+        elif in_block:
+            code, comment = "", raw.strip()
+        elif "%" in raw:
+            code = _without_comment(raw)
+            comment = raw[len(code) :].lstrip("%").strip()
+        yield _Line(number, start, code, comment)
+        start = end + 1
 
 
 class _Parser:
@@ -78,7 +109,7 @@ class _Parser:
         self._text = text
         self._source = source
         self._struct, self._in_function = "mpc", False
-        self._lines = self._code_lines()
+        self._lines = (line for line in _lines(text) if line.code and not line.code.isspace())
         self._sections: dict[str, int] = {}
         self._scalars: dict[str, str] = {}
         self._tables: dict[str, Table] = {}
@@ -105,27 +136,6 @@ class _Parser:
         return CaseFile(
             self._source, name, self._text, base_mva, self._tables, self._sections, self._others
         )
-
-    def _code_lines(self) -> Iterator[_Line]:
-        """Yield the lines that hold code, without comments and block comments."""
-        text, start, number, in_block = self._text, 0, 0, False
-        while start < len(text):
-            end = text.find("\n", start)
-            end = len(text) if end < 0 else end
-            number += 1
-            raw = text[start:end]
-            if number == 1:
-                raw = raw.replace("\ufeff", " ")
-            if "%" in raw:
-                stripped = raw.strip()
-                if stripped in ("%{", "%}"):
-                    in_block = stripped == "%{"
-                    raw = ""
-                else:
-                    raw = _without_comment(raw)
-            if raw and not in_block and not raw.isspace():
-                yield _Line(number, start, raw)
-            start = end + 1
 
     def _statement(self, line: _Line) -> _Line | None:
         """Read a statement; return what follows it on the same line."""
@@ -195,7 +205,8 @@ class _Parser:
         lines: list[int] = []
         spans: list[tuple[int, int]] = []
         line, start = first, body_start
-        pending: tuple[list[str], int, int] | None = None  # a row continued with "..."
+        pending: tuple[str, int, int] | None = None  # a row continued with "..."
+        comma_row: int | None = None
         while True:
             code = line.code[start - line.start :]
             if "=" in code:
@@ -208,15 +219,15 @@ class _Parser:
             code, dots, _ = code.partition("...")
             pieces = code.split(";")
             for index, piece in enumerate(pieces):
-                tokens = piece.replace(",", " ").split()
                 end = start + len(piece)
-                if pending:
-                    tokens = pending[0] + tokens
+                row = f"{pending[0].strip()}\n{piece.strip()}" if pending else piece
                 origin = pending[1:] if pending else (start, line.number)
                 pending = None
                 if dots and index == len(pieces) - 1:
-                    pending = (tokens, *origin)
-                elif tokens:
+                    pending = (row, *origin)
+                elif tokens := _tokens(row):
+                    if comma_row is None and _has_decimal_commas(row):
+                        comma_row = len(rows)
                     rows.append(tokens)
                     lines.append(origin[1])
                     spans.append((origin[0], end))
@@ -225,7 +236,12 @@ class _Parser:
                 break
             line = self._next_line(name, first)
             start = line.start
-        if name in COLUMNS:
+        if name in COLUMNS and comma_row is not None:
+            at = lines[comma_row]
+            self._problems.append(
+                Problem(ProblemKind.SYNTAX, _DECIMAL_COMMAS, name, comma_row + 1, line=at)
+            )
+        elif name in COLUMNS:
             self._add_table(name, first.number, rows, lines, spans)
         if name not in REQUIRED_COLUMNS:
             body = "".join("\t" + "\t".join(row) + ";\n" for row in rows)
@@ -333,22 +349,45 @@ def _without_comment(line: str) -> str:
     return line.partition("%")[0]
 
 
+def _tokens(row: str) -> list[str]:
+    """Return the numbers of a row; only blanks of ASCII and commas stand between them."""
+    spaced = row.replace(",", " ")
+    return spaced.split() if row.isascii() else [t for t in _BLANKS.split(spaced) if t]
+
+
+def _has_decimal_commas(row: str) -> bool:
+    """Return whether commas seem to stand inside numbers, and something else between them.
+
+    A comma without blanks among commas with blanks may separate like these. It is taken for a
+    decimal comma if no number has a decimal point. A line break, where the row was continued,
+    tells nothing about a comma beside it.
+    """
+    if "," not in row or not _TIGHT_COMMA.search(row):
+        return False
+    row = row.strip()
+    return bool(_BLANK_ALONE.search(row) or ("." not in row and _LOOSE_COMMA.search(row)))
+
+
 def _number(token: str) -> float:
-    """Return a number as MATLAB reads it; Python's digit separators are not MATLAB's."""
-    if "_" in token:
+    """Return a number as MATLAB reads it: no digit separators, and digits of ASCII alone."""
+    if "_" in token or not token.isascii():
         raise ValueError(token)
     return float(token)
 
 
 def _bad_numbers(name: str, rows: list[list[str]], lines: list[int]) -> Iterator[Problem]:
+    """Yield a problem for each token that is no number.
+
+    None of the bus table is quoted: where columns are shifted, any may be a load.
+    """
     names = COLUMNS[name]
+    secret = name in {table for table, _ in LOAD_COLUMNS}
     for i, row in enumerate(rows):
         for j, token in enumerate(row):
             try:
                 _number(token)
             except ValueError:
                 column = names[j] if j < len(names) else str(j + 1)
-                secret = (name, column) in LOAD_COLUMNS
                 reason = "not a number" if secret else f"{token[:40]!r} is not a number"
                 value = None if secret else token
                 yield Problem(
@@ -358,5 +397,6 @@ def _bad_numbers(name: str, rows: list[list[str]], lines: list[int]) -> Iterator
 
 def _excerpt(code: str) -> str:
     """Return a quoted beginning of some code, its numbers masked: they may be raw loads."""
-    shown = _BARE_NUMBER.sub("#", code.strip()[:40])
+    plain = "".join("0" if c.isnumeric() else c for c in code.strip()[:_LONGEST])
+    shown = _NUMBER.sub("#", plain)[:40]
     return repr(shown.encode("utf-8", "replace").decode())
