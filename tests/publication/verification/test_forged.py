@@ -1,9 +1,11 @@
 """Forged releases that contradict themselves nowhere are found by what they claim."""
 
+import numpy as np
 import pytest
 
-from gridveil import release, verify
+from gridveil import load_case, release, verify
 from gridveil.claims import ClaimVerdict
+from tests.cases import TINY
 from tests.publication.forging import Forgery, broken
 
 
@@ -56,3 +58,130 @@ def test_a_page_of_another_version_with_a_script_is_broken(forged, out):
     page = forged.files["report.html"]
     forged.files["report.html"] = page.replace(b"<main>", b"<main><script>1</script>")
     assert verdict(forged.write(out, page=False), "report.html") is ClaimVerdict.BROKEN
+
+
+SECRETS = (300.0, 98.61)
+
+
+def with_dead_parts(tables):
+    """Add an isolated bus, a generator out of service with its cost, and a wider gencost."""
+    tables["bus"] = np.vstack([tables["bus"], [6, 4, 0, 0, 0, 0, 1, 1, 0, 230, 1, 1.1, 0.9]])
+    tables["gen"] = np.vstack([tables["gen"], [2, 0, 0, 0, 0, 1, 100, 0, 0, 0]])
+    costs = np.hstack([tables["gencost"], np.zeros((len(tables["gencost"]), 2))])
+    row = np.zeros(costs.shape[1])
+    row[:4] = 2, 0, 0, 3
+    tables["gencost"] = np.vstack([costs, row])
+    return tables
+
+
+def test_parts_out_of_service_do_no_harm(forged, out):
+    forged.put_tables(with_dead_parts(forged.tables()))
+    assert "network.m" not in broken(forged.write(out))
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "column", "value"),
+    [
+        ("bus", 5, 7, SECRETS[0]),  # Vm of an isolated bus
+        ("bus", 5, 8, SECRETS[1]),  # Va
+        ("gen", 5, 1, SECRETS[0]),  # Pg of a generator out of service
+        ("gen", 5, 2, SECRETS[1]),  # Qg
+        ("gen", 5, 5, SECRETS[0]),  # Vg
+        ("gen", 0, 5, SECRETS[0]),  # Vg of one in service
+        ("gencost", 0, -1, SECRETS[0]),  # behind the numbers that count
+        ("gencost", 5, -2, SECRETS[1]),
+    ],
+)
+def test_a_number_where_nothing_stands_is_found(forged, out, table, row, column, value):
+    tables = with_dead_parts(forged.tables())
+    tables[table][row, column] = value
+    forged.put_tables(tables)
+    assert "network.m" in broken(forged.write(out))
+
+
+@pytest.mark.parametrize("table", ["bus", "gen", "branch"])
+def test_a_column_behind_the_known_ones_is_found(forged, out, table):
+    tables = forged.tables()
+    width = {"bus": 13, "gen": 21, "branch": 13}[table] - tables[table].shape[1] + 1
+    more = np.zeros((len(tables[table]), width))
+    more[0, -1] = SECRETS[0]
+    tables[table] = np.hstack([tables[table], more])
+    forged.put_tables(tables)
+    assert broken(forged.write(out)) == ["network.m"]
+
+
+@pytest.mark.parametrize(
+    "added", ["% 300 MW\n", "mpc.raw = 300;\n", "mpc.raw = [\n\t300;\n];\n", "\n", " "]
+)
+def test_a_text_behind_the_tables_is_found(forged, out, added):
+    forged.files["network.m"] += added.encode()
+    assert broken(forged.write(out)) == ["network.m"]
+
+
+def test_what_is_kept_is_of_the_kinds_that_are_stated(forged, out):
+    names = b"mpc.bus_name = {\n\t'one';\n\t'two';\n\t};\n"
+    forged.content["kept"] = ["names"]
+    forged.state_again()
+    model = forged.files["network.m"]
+    forged.files["network.m"] = model + names
+    assert broken(forged.write(out)) == []
+    for added in (b"% 300 MW\n", b"mpc.raw = [\n\t300;\n];\n", b"mpc.raw = 300;\n", b"\n"):
+        forged.files["network.m"] = model + names + added
+        assert broken(forged.write(out)) == ["network.m"]
+    forged.files["network.m"] = model.replace(b"\t1\t", b"\t01\t", 1) + names
+    assert broken(forged.write(out)) == ["network.m"]
+
+
+def test_what_an_owner_keeps_verifies(tmp_path, out):
+    text = TINY.text() + (
+        '% it\'s "50" % of %% it\n%{\n % in a block\n\n%}\n'
+        "mpc.bus_name = {'a % b'; % c\n 'd'};\nmpc.areas = [1 2; 3 4];\nmpc.x = 'y'; mpc.z = 3\n"
+    )
+    (tmp_path / "tiny.m").write_text(text)
+    for kept in ("names", "comments", "sections", "names,comments,sections"):
+        ledger = tmp_path / "ledger.sqlite"
+        made = release(tmp_path / "tiny.m", ledger, beta=0.05, keep=kept)
+        made.save(tmp_path / kept)
+        assert broken(tmp_path / kept) == []
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[2, 2, 3, 4], [2, 4, 3], [4, 3, 2], [2, 3, 4, 6], [2, 3, 4, 7], [2, 3, 4] + [1] * 1000, []],
+)
+def test_load_buses_that_are_not_in_service_in_order_each_once_are_found(forged, out, numbers):
+    forged.put_tables(with_dead_parts(forged.tables()))
+    forged.content["load_buses"] = numbers
+    forged.protection["loads"] = len(numbers)
+    values = dict(line.split(b",", 1) for line in forged.files["loads.csv"].splitlines())
+    rows = [(str(n).encode(), values.get(str(n).encode(), b"0.0,0.0")) for n in numbers]
+    head = next(iter(values.items()))
+    forged.files["loads.csv"] = b"".join(b"%s,%s\n" % row for row in (head, *rows))
+    forged.write(out, page=False)
+    assert verdict(out, "network") is ClaimVerdict.BROKEN
+
+
+def test_declared_loads_of_zero_verify(tmp_path, out):
+    network = load_case("case5_pjm", load_buses=[4, 5, 3, 2, 1])
+    release(network, tmp_path / "ledger.sqlite", beta=0.05).save(out)
+    assert broken(out) == []
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: text.replace(",", ", ", 3),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n2,", '\n"2",', 1),
+        lambda text: text.replace("\n3,", "\n\u0663,", 1),
+        lambda text: text.replace("\n3,", "\n03,", 1),
+        lambda text: text.rstrip("\n") + "0000098610000\n",
+        lambda text: text.rstrip("\n"),
+        lambda text: text + "\n",
+    ],
+)
+def test_a_table_of_loads_in_another_spelling_is_found(forged, out, spell):
+    text = forged.files["loads.csv"].decode()
+    forged.files["loads.csv"] = spell(text).encode()
+    assert forged.files["loads.csv"] != text.encode()
+    assert broken(forged.write(out)) == ["loads.csv"]

@@ -14,11 +14,10 @@ import numpy as np
 from gridveil.arrays import IntArray
 from gridveil.claims import Claim, claim, stated, unchecked
 from gridveil.errors import GridveilError
-from gridveil.network.case_file import REQUIRED_COLUMNS, CaseFile
+from gridveil.network.case_file import CaseFile
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, in_service
 from gridveil.network.formats.matpower_parser import parse_matpower
-from gridveil.network.formats.matpower_writer import text_of_tables
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
 from gridveil.printable import excerpt
@@ -40,6 +39,7 @@ from gridveil.publication.verification.folder_reader import (
     list_release_folder,
     read_release_file,
 )
+from gridveil.publication.verification.model_file import is_model, loads_table
 
 _SHOWN = 200
 """Characters of a list of files that are shown."""
@@ -70,11 +70,18 @@ class ReleaseFiles:
 
     @cached_property
     def load_rows(self) -> IntArray:
-        """The rows of the released loads in the bus table."""
+        """The rows of the released loads in the bus table, each once, in the order of the file."""
         numbers = np.array(self.certificate.load_buses, dtype=float)
-        rows = in_service(self.case).rows_of(numbers)
-        if min(rows.tolist(), default=0) < 0:
-            raise GridveilError("a load bus of the certificate is not in the network")
+        parts = in_service(self.case)
+        rows = parts.rows_of(numbers)
+        if not len(rows):
+            raise GridveilError("the certificate lists no load bus")
+        if (rows < 0).any() or not parts.bus[rows].all():
+            raise GridveilError("a load bus of the certificate is not in service in the network")
+        if (np.diff(rows) <= 0).any():
+            raise GridveilError(
+                "the load buses of the certificate are not in the order of the network, each once"
+            )
         return rows
 
     @cached_property
@@ -120,35 +127,44 @@ def file_claims(files: ReleaseFiles) -> Iterator[Claim]:
 
 def _model(files: ReleaseFiles) -> Claim:
     """Check that the case file has nothing but the model of the network, as we would write it."""
-    name, claimed, kept = NETWORK, "the model and nothing else", files.certificate.kept
-    if kept:
-        why = f"{' and '.join(kept)} of the source file stand in it; only the owner knows them"
-        return stated(name, f"the model, {' and '.join(kept)}", why)
-    tables = {table: files.case.tables[table].values for table in REQUIRED_COLUMNS}
-    written = text_of_tables(tables, files.case.base_mva).encode()
-    ok = written == files.contents[NETWORK]
-    return claim(name, claimed, claimed if ok else "something else stands in it", ok)
+    kept, text = files.certificate.kept, files.case.text
+    claimed = f"the model, {' and '.join(kept)}" if kept else "the model and nothing else"
+    if files.read.version > 2 and not is_model(files.case, text, kept):
+        return claim(NETWORK, claimed, "something else stands in it", ok=False)
+    if not kept:
+        return claim(NETWORK, claimed, claimed, ok=True)
+    why = f"{' and '.join(kept)} of the source file stand in it; only the owner knows them"
+    return stated(NETWORK, claimed, why)
 
 
 def _loads(files: ReleaseFiles) -> Claim:
     """Check that the table of loads is that of the network."""
-    bus, listed = files.case.tables["bus"], files.load_rows
+    claimed, bus, listed = "all loads of the network", files.case.tables["bus"], files.load_rows
+    others = bus.column("Pd").astype(bool) | bus.column("Qd").astype(bool)
+    others[listed] = False
+    if others.any():
+        return claim(LOADS, claimed, "a load is not in it", ok=False)
+    same = (
+        files.contents[LOADS] == loads_table(files.case, listed)
+        if files.read.version > 2
+        else _has_loads_in_any_spelling(files)
+    )
+    return claim(LOADS, claimed, "the same" if same else "others", same)
+
+
+def _has_loads_in_any_spelling(files: ReleaseFiles) -> bool:
+    """Whether a table of a former version has the loads of the network."""
+    bus = files.case.tables["bus"]
     wanted = [
         (int(bus.column("bus_i")[row]), *(float(bus.column(n)[row]) for n in ("Pd", "Qd")))
-        for row in listed
+        for row in files.load_rows
     ]
     try:
         rows = list(csv.reader(io.StringIO(files.contents[LOADS].decode())))
         found = [(int(n), float(p), float(q)) for n, p, q in rows[1:]]
-        same = found == wanted and rows[0] == list(LOADS_COLUMNS)
-    except (ValueError, csv.Error, IndexError):
-        same = False
-    others = bus.column("Pd").astype(bool) | bus.column("Qd").astype(bool)
-    others[listed] = False
-    if others.any():
-        return claim(LOADS, "all loads of the network", "a load is not in it", ok=False)
-    verdict = "the same" if same else "others"
-    return claim(LOADS, "all loads of the network", verdict, same)
+    except (ValueError, csv.Error):
+        return False
+    return found == wanted and rows[0] == list(LOADS_COLUMNS)
 
 
 def _page(files: ReleaseFiles) -> Claim:
