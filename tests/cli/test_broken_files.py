@@ -98,7 +98,6 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
         "among the 1 buses connected to bus 8",
     ),
     "load-cut-off": (tables(branch=TINY.branch[2:]), "bus 2 has no path to a generator"),
-    "load-isolated": (cell("bus", 1, 1, 4), "bus 2 is isolated (type 4) but has a load"),
     "fractional-reference": (cell("gen", 1, 0, 7.5), "there is no bus 7.5"),
     "endless-limit": (
         TINY.with_cell("gen", 0, 8, "Inf").with_cell("gen", 0, 9, "Inf").text(),

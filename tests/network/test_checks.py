@@ -82,11 +82,6 @@ ISLAND = TINY.with_(
             "no reference bus (type 3) among the 3",
         ),
         (TINY.with_cell("bus", 2, 1, 3), ProblemKind.REFERENCE, "bus 7 is a second reference bus"),
-        (
-            TINY.with_(bus=[*TINY.bus, bus(9, 4, 1.0)]),
-            ProblemKind.DISCONNECTED,
-            "bus 9 is isolated",
-        ),
         (ISLAND, ProblemKind.DISCONNECTED, "bus 10 has no path to a generator"),
         (TINY.with_(bus=[]), ProblemKind.MISSING, "the table is empty"),
         (TINY.with_(gen=[], gencost=[]), ProblemKind.MISSING, "the table is empty"),
@@ -140,6 +135,7 @@ def test_what_is_out_of_service_may_be_nonsense():
         gen=[*TINY.gen, gen(1, -5.0, status=0)],
         gencost=[*TINY.gencost, polynomial(0.0, 0.0, 0.0)],
         branch=[*TINY.branch, line(1, 2, r=0.0, x=0.0, status=0)],
+        bus=[*TINY.bus, bus(9, 4, 12.0, 3.0)],
         extra="mpc.dcline = [1 2 0];",
     )
     assert problems(case) == []
@@ -151,7 +147,7 @@ def test_zero_reactive_costs_and_infinite_limits_are_fine():
 
 
 def test_no_problem_shows_a_load():
-    case = TINY.with_(bus=[*TINY.bus, bus(9, 4, 123.456)])
+    case = TINY.with_(bus=[*TINY.bus, bus(9, 1, 123.456)])
     for found in (problems(case), problems(TINY.with_cell("bus", 1, 2, "Inf"))):
         assert found
         for problem in found:

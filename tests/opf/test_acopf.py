@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.baselines import nesta_costs, pglib_costs
 from gridveil import GridveilError, Status, load_case, solve_acopf
-from tests.cases import NESTA, TINY, bus, gen, line, needs_nesta, polynomial
+from tests.cases import ISOLATED_LOADS, NESTA, TINY, bus, gen, line, needs_nesta, polynomial
 
 PGLIB = [
     "case3_lmbd",
@@ -47,8 +47,10 @@ def test_published_nesta_costs(name, cost):
 
 
 @needs_nesta
-def test_there_are_seventeen_nesta_costs():
-    assert len(nesta_costs(NESTA)) == 17
+def test_there_are_eighteen_nesta_costs():
+    """One of them is that of a case with loads at buses out of service."""
+    assert len(nesta_costs(NESTA)) == 18
+    assert ISOLATED_LOADS.stem in nesta_costs(NESTA)
 
 
 def test_prices_are_what_one_more_megawatt_costs():

@@ -187,6 +187,21 @@ def test_not_even_the_width_of_a_number_remains(tmp_path, ledger):
     assert made[0] == made[1] == made[2]
 
 
+def test_a_load_of_an_isolated_bus_is_never_published(ledger, tmp_path):
+    """Whatever it is, every byte is the same, and its row in the file holds zeros."""
+    costs = PublicCosts(np.array([1000.0, 900.0]), Provenance.PUBLISHED, "annual report")
+    files = []
+    for p, q in ((33.75, 12.25), (0.0, 0.0), (-1e6, 3.0)):
+        case = TINY.with_(bus=[*TINY.bus, bus(9, 4, p, q)])
+        made = release(case.network(), ledger, beta=1.0, release_id="one", costs=costs)
+        files.append(made.files)
+    assert files[0] == files[1] == files[2]
+    made.save(tmp_path / "out")
+    assert verify(tmp_path / "out").ok
+    published = read_matpower(tmp_path / "out" / "network.m").tables["bus"]
+    assert published.values[3, :4].tolist() == [9.0, 4.0, 0.0, 0.0]
+
+
 def test_new_loads_under_an_old_id_are_refused_where_costs_are_derived(ledger):
     """Their costs would be told again and again, unprotected, for one charge."""
     network = load_case("case14_ieee")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gridveil.arrays import BoolArray, FloatArray
+from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.network.case_file import LOAD_COLUMNS, CaseFile, Table
 from gridveil.network.conversion import (
     ISOLATED,
@@ -47,12 +47,18 @@ _CONVEXITY_TOLERANCE = 1e-9
 _LARGEST_NUMBER = 2**31
 
 
-def check_case(case: CaseFile) -> list[Problem]:
-    """Return everything that is wrong with a case; an empty list means it can be built."""
+def check_case(case: CaseFile, load_rows: IntArray | None = None) -> list[Problem]:
+    """Return everything that is wrong with a case; an empty list means it can be built.
+
+    Args:
+        case: The tables.
+        load_rows: Rows of the bus table that are declared to have a load; None takes those where it
+            is not 0. What is found depends on no value of a load but one that is not finite.
+    """
     problems = [*_empty(case), *_unsupported(case), *_numbers(case)]
     if problems:
         return problems
-    parts = in_service(case)
+    parts = in_service(case, load_rows)
     problems += _buses(case.tables["bus"])
     problems += _generators(case.tables["gen"], parts)
     problems += _costs(case, parts)
@@ -240,10 +246,6 @@ def _piecewise_linear(gencost: Table, row: int, points: FloatArray) -> Iterator[
 def _connections(case: CaseFile, parts: InService) -> Iterator[Problem]:
     bus = case.tables["bus"]
     numbers, kinds = bus.column("bus_i"), bus.column("type")
-    loaded = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
-    for row in np.flatnonzero(loaded & (kinds == ISOLATED)):
-        reason = f"bus {numbers[row]:.0f} is isolated (type 4) but has a load: connect it or set 0"
-        yield bus.problem(ProblemKind.DISCONNECTED, row, "type", ISOLATED, reason)
     fed = np.zeros(len(bus), bool)
     generator_rows = parts.rows_of(case.tables["gen"].column("bus")[parts.generator])
     fed[parts.island[generator_rows]] = True

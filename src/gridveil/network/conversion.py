@@ -4,7 +4,7 @@ Every field of the network that stands in a column of the file is one row of `FI
 saving both read it, so that they always agree.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -47,11 +47,18 @@ class InService:
         return _rows_of(self.bus_row, numbers)
 
 
-def in_service(case: CaseFile) -> InService:
-    """Find the rows in service; a component at an unknown bus counts as out of service."""
+def in_service(case: CaseFile, load_rows: IntArray | None = None) -> InService:
+    """Find the rows in service; a component at an unknown bus counts as out of service.
+
+    With the rows of a declared list of load buses, nothing depends on the value of any load. An
+    isolated bus is out of service with its load.
+
+    Args:
+        case: The tables.
+        load_rows: Rows of the bus table with a load; None takes those where it is not 0.
+    """
     bus, gen, branch = (case.tables[name] for name in ("bus", "gen", "branch"))
-    numbers = bus.column("bus_i")
-    index = {n: i for i, n in enumerate(numbers.tolist())}
+    index = _bus_row(case)
     isolated = bus.column("type") == ISOLATED
 
     def has_bus(at: IntArray) -> BoolArray:
@@ -61,7 +68,10 @@ def in_service(case: CaseFile) -> InService:
     ends = [_rows_of(index, branch.column(name)) for name in ("fbus", "tbus")]
     generator = (gen.column("status") > 0) & has_bus(gen_bus)
     line = (branch.column("status") > 0) & has_bus(ends[0]) & has_bus(ends[1])
-    load = (bus.column("Pd") != 0) | (bus.column("Qd") != 0)
+    load = has_load(bus)
+    if load_rows is not None:
+        load = np.zeros(len(bus), bool)
+        load[load_rows] = True
     shunt = (bus.column("Gs") != 0) | (bus.column("Bs") != 0)
 
     used = load | shunt | (bus.column("type") == REFERENCE)
@@ -76,6 +86,20 @@ def in_service(case: CaseFile) -> InService:
     return InService(bus_in_service, load & bus_in_service, generator, line, index, island)
 
 
+def has_load(bus: Table) -> BoolArray:
+    """Return for which rows of the bus table P or Q is not 0."""
+    return np.asarray((bus.column("Pd") != 0) | (bus.column("Qd") != 0))
+
+
+def bus_rows(case: CaseFile, numbers: Sequence[int]) -> IntArray:
+    """Return the bus-table rows of bus numbers, −1 where there is no such bus."""
+    return _rows_of(_bus_row(case), np.array(list(numbers), dtype=float))
+
+
+def _bus_row(case: CaseFile) -> dict[float, int]:
+    return {n: i for i, n in enumerate(case.tables["bus"].column("bus_i").tolist())}
+
+
 def _rows_of(index: Mapping[float, int], numbers: FloatArray) -> IntArray:
     """Return the rows of bus numbers, −1 where there is no such bus."""
     return np.fromiter((index.get(n, -1) for n in numbers.tolist()), np.int64)
@@ -84,9 +108,9 @@ def _rows_of(index: Mapping[float, int], numbers: FloatArray) -> IntArray:
 def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
     """Return the network of a case that `check_case` found nothing wrong with.
 
-    Its loads are those of the given rows of the bus table, or of all rows with one.
+    Its loads are those of the given rows of the bus table, or of all rows in service with one.
     """
-    parts = in_service(case)
+    parts = in_service(case, load_rows)
     bus_row = np.flatnonzero(parts.bus)
     row_to_index = np.full(len(parts.bus), -1, dtype=np.int64)
     row_to_index[bus_row] = np.arange(len(bus_row))

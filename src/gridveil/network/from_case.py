@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.case_file import CaseFile
 from gridveil.network.checks import check_case
-from gridveil.network.conversion import build_network, in_service
+from gridveil.network.conversion import ISOLATED, build_network, bus_rows, has_load
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.formats.matpower_writer import text_of_tables
 from gridveil.network.network import Network
@@ -26,10 +26,16 @@ def network_from_case(case: CaseFile, load_buses: Sequence[int] | None = None) -
         CaseError: With everything that is wrong with the case.
         GridveilError: A load bus does not exist, or a bus with a load is not on the list.
     """
-    problems = check_case(case)
+    rows = None
+    if load_buses is not None:
+        listed = bus_rows(case, load_buses)
+        rows = np.unique(listed[listed >= 0])
+    problems = check_case(case, rows)
     if problems:
         raise CaseError(case.source, problems)
-    return build_network(case, None if load_buses is None else _load_rows(case, load_buses))
+    if load_buses is not None:
+        _check_list(case, load_buses)
+    return build_network(case, rows)
 
 
 def network_from_tables(
@@ -55,15 +61,15 @@ def network_from_tables(
     )
 
 
-def _load_rows(case: CaseFile, load_buses: Sequence[int]) -> IntArray:
-    """Return the rows of the declared load buses, in the file's order."""
-    parts = in_service(case)
-    rows = parts.rows_of(np.array(list(load_buses), dtype=float))
+def _check_list(case: CaseFile, load_buses: Sequence[int]) -> None:
+    """Refuse a list with a bus that is not in service, or without one that has a load."""
+    bus, rows = case.tables["bus"], bus_rows(case, load_buses)
+    isolated = bus.column("type") == ISOLATED
     for number, row in zip(load_buses, rows, strict=True):
-        if row < 0 or not parts.bus[row]:
+        if row < 0 or isolated[row]:
             raise GridveilError(f"load bus {number}: there is no such bus in service")
-    missing = set(np.flatnonzero(parts.load).tolist()) - set(rows.tolist())
-    if missing:
-        number = case.tables["bus"].column("bus_i")[min(missing)]
+    unlisted = has_load(bus) & ~isolated
+    unlisted[rows] = False
+    if unlisted.any():
+        number = bus.column("bus_i")[np.argmax(unlisted)]
         raise GridveilError(f"bus {number:.0f} has a load but is not on the list of load buses")
-    return np.unique(rows)
