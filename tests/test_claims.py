@@ -19,3 +19,10 @@ from gridveil.claims import number_claim
 )
 def test_a_number_holds_if_it_is_near(claimed, found, ok):
     assert number_claim("figure", claimed, found, 1e-9).ok is ok
+
+
+def test_small_numbers_are_compared_relative_to_their_size():
+    assert number_claim("figure", 1e-12, 1e-12 * (1 + 1e-12), 1e-9).ok
+    assert not number_claim("figure", 1e-30, 1e-12, 1e-9).ok
+    assert number_claim("figure", 1e-30, 1e-12, 1e-9, absolute=1e-9).ok
+    assert number_claim("figure", 0.0, 0.0, 1e-9).ok

@@ -58,8 +58,10 @@ def unchecked(name: str, claimed: str, why: str) -> Claim:
     return Claim(name, claimed, f"not checked: {why}", ClaimVerdict.UNCHECKED)
 
 
-def number_claim(name: str, claimed: float, found: float, tolerance: float) -> Claim:
-    """Compare two numbers, to a relative tolerance (absolute below 1)."""
-    near = bool(abs(claimed - found) <= tolerance * max(1.0, abs(found)))
+def number_claim(
+    name: str, claimed: float, found: float, tolerance: float, absolute: float = 0.0
+) -> Claim:
+    """Compare two numbers, to a relative tolerance, or to an absolute one if that is larger."""
+    near = bool(abs(claimed - found) <= max(tolerance * abs(found), absolute))
     ok = near and math.isfinite(found)  # everything is near to infinity
     return claim(name, f"{claimed:.10g}", f"{found:.10g}", ok)

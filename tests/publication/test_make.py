@@ -426,3 +426,10 @@ def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
     with pytest.raises(GridveilError, match="must be 0 or more"):
         release(network, ledger, mechanism=MECHANISM, beta=0.01, release_id="one", cost_budget=-1)
     assert ledger.accounts() == []
+
+
+@pytest.mark.parametrize("base", [1e-4, 1e6])
+def test_a_base_that_could_not_be_certified_is_refused_before_anything_is_charged(ledger, base):
+    with pytest.raises(GridveilError, match="base of .* could not be certified"):
+        release(TINY.with_(base_mva=base).network(), ledger, mechanism=MECHANISM)
+    assert ledger.accounts() == []

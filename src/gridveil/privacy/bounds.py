@@ -1,6 +1,8 @@
 """Public bounds of loads: from a published source, never from the loads themselves."""
 
 import hashlib
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +14,8 @@ from gridveil.errors import GridveilError
 from gridveil.files import read_rows
 from gridveil.network.network import Network
 from gridveil.privacy.sampling.grid import LARGEST
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 COLUMNS = ("bus", "p_min", "p_max", "q_min", "q_max")
 
@@ -70,6 +74,12 @@ class PublicBounds(ArrayRecord):
             raise GridveilError(f"public bounds for {len(lower)} loads, but there are {count}")
         shape = (count, 2)
         return np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+
+
+def are_bounds(parameters: Mapping[str, str]) -> bool:
+    """Whether parameters of a mechanism name public bounds: a source, and a digest of numbers."""
+    digest = parameters.get("bounds_digest", "")
+    return bool(parameters.get("bounds", "").strip()) and _DIGEST.fullmatch(digest) is not None
 
 
 def read_bounds(path: Path, network: Network) -> PublicBounds:

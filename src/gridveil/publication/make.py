@@ -60,8 +60,11 @@ from gridveil.publication.plot import plot_release
 from gridveil.publication.report.page import report_page
 from gridveil.publication.signing import sign
 from gridveil.publication.statements import (
+    LARGEST_BASE,
     LOADS_COLUMNS,
+    SMALLEST_BASE,
     invariants,
+    is_plausible_base,
     is_private_as_a_whole,
     keeps_beta,
     true_cost_meaning,
@@ -155,6 +158,11 @@ def draft(network: Network, basis: Basis) -> Certificate:
     Raises:
         GridveilError: It could not be certified; so nothing should be charged.
     """
+    if not is_plausible_base(network.base_mva):
+        raise GridveilError(
+            f"the base of {network.base_mva:g} MVA could not be certified, so nothing is drawn or "
+            f"charged; it has to be between {SMALLEST_BASE:g} and {LARGEST_BASE:g} MVA"
+        )
     fidelity = {
         "status": "optimal",
         "cost_dispatch": 0.0,

@@ -17,11 +17,19 @@ _ROUNDING = 1e-6
 """How far, relatively, a kept gap may exceed β through rounding."""
 _MOST_DIGITS = 12
 
+SMALLEST_BASE, LARGEST_BASE = 1e-3, 1e5
+"""Bases of per unit, in MVA, that a network can have: with others, tolerances mean nothing."""
+
 COSTS_PRIVATE, COSTS_PUBLISHED, COSTS_DERIVED = "private", "published", "derived"
 """Where the costs O* come from."""
 DERIVED_SOURCE = "computed from the raw loads by AC-OPF; not protected by the noise"
 KEPT: Final = ("names", "comments", "sections")
 """What of a source file can be published as it stands."""
+
+
+def is_plausible_base(base_mva: float) -> bool:
+    """Whether a network can have a base of per unit."""
+    return SMALLEST_BASE <= base_mva <= LARGEST_BASE
 
 
 def private_source(epsilon: float) -> str:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from gridveil import load_case, release, verify
+from gridveil import Ledger, PublicBounds, load_case, release, verify
 from gridveil.claims import ClaimVerdict
+from gridveil.privacy.guarantee import WITHIN_BOUNDS
 from tests.cases import TINY
 from tests.publication.forging import Forgery, broken
 
@@ -185,3 +186,124 @@ def test_a_table_of_loads_in_another_spelling_is_found(forged, out, spell):
     forged.files["loads.csv"] = spell(text).encode()
     assert forged.files["loads.csv"] != text.encode()
     assert broken(forged.write(out)) == ["loads.csv"]
+
+
+SOOTHING = "Audited: with this release no load can be learned at all, by anyone."
+
+
+def test_nothing_is_added_to_a_proved_promise(forged, out):
+    forged.protection["caution"] = SOOTHING
+    forged.state_again()
+    assert broken(forged.write(out)) == ["promise"]
+    forged.protection["caution"] = ""
+    assert broken(forged.write(out)) == ["promise"]
+
+
+@pytest.fixture(scope="module", params=["sound", "paper"])
+def piecewise(request, tmp_path_factory):
+    """A release by the piecewise mechanism, in either calibration."""
+    folder = tmp_path_factory.mktemp("piecewise")
+    ledger = Ledger(folder / "ledger.sqlite")
+    ledger.set_cap(1000)
+    release(
+        "case5_pjm",
+        ledger,
+        mechanism="piecewise",
+        bounds=PublicBounds(np.array([[-1.0, -1.0]]), np.array([[8.0, 3.0]]), "ratings"),
+        calibration=request.param,
+        accept_unsound=True,
+        epsilon=20,
+        beta=0.3,
+    ).save(folder / "out")
+    return folder / "out"
+
+
+def test_both_calibrations_of_the_piecewise_mechanism_verify(piecewise):
+    assert broken(piecewise) == []
+
+
+def test_the_caution_of_the_piecewise_mechanism_is_its_own(piecewise, out):
+    forged = Forgery.of(piecewise)
+    for caution in (SOOTHING, forged.protection["caution"] + " " + SOOTHING):
+        forged.protection["caution"] = caution
+        forged.state_again(WITHIN_BOUNDS)
+        assert broken(forged.write(out)) == ["promise"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bounds": None, "bounds_digest": None},
+        {"bounds": " "},
+        {"bounds_digest": None},
+        {"bounds_digest": "f" * 63},
+        {"bounds_digest": "F" * 64},
+        {"bounds_digest": "f" * 64 + "\n"},
+        {"note": SOOTHING},
+    ],
+)
+def test_the_piecewise_mechanism_has_public_bounds(piecewise, out, change):
+    forged = Forgery.of(piecewise)
+    stated = {**forged.protection["parameters"], **change}
+    stated = {name: value for name, value in stated.items() if value is not None}
+    forged.protection.update(parameters=stated, bounds=stated.get("bounds", ""))
+    assert "parameters" in broken(forged.write(out))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"clamped": "yes"},
+        {"clamped": "yes", "bounds": "ratings", "bounds_digest": "x"},
+        {"clamped": "yes", "bounds": "", "bounds_digest": "f" * 64},
+        {"clamped": "no", "bounds": "ratings", "bounds_digest": "f" * 64},
+        {"bounds": "ratings", "bounds_digest": "f" * 64},
+        {"note": SOOTHING},
+    ],
+)
+def test_a_clamped_mechanism_has_public_bounds(forged, out, change):
+    stated = {**forged.protection["parameters"], **change}
+    forged.protection.update(parameters=stated, bounds=stated.get("bounds", ""))
+    forged.costs["true_cost"] = None
+    assert "parameters" in broken(forged.write(out))
+
+
+def test_a_clamped_mechanism_verifies(tmp_path, out):
+    bounds = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[8.0, 3.0]]), "ratings")
+    release("case5_pjm", tmp_path / "ledger.sqlite", bounds=bounds, beta=0.1).save(out)
+    assert broken(out) == []
+
+
+def with_base(forged, base, alpha_pu):
+    """Restate a release at another base of per unit, with noise as good as none."""
+    tables = forged.tables()
+    tables["branch"][:, 2:4] *= base / 100
+    tables["branch"][:, 4] *= 100 / base
+    forged.put_tables(tables, base)
+    forged.content["base_mva"] = base
+    forged.protection.update(
+        alpha_pu=alpha_pu,
+        alpha_mva=alpha_pu * base,
+        grid_step_pu=alpha_pu / 1000,
+        noise_scale_pu=1.002 * alpha_pu,
+        cumulative_distance_mva=alpha_pu * base,
+    )
+    forged.protection["parameters"].update(alpha=repr(alpha_pu), step=repr(alpha_pu / 1000))
+    forged.costs["true_cost"] = None
+    forged.state_again()
+    forged.compute_again()
+    return forged
+
+
+def test_a_base_that_no_network_has_is_found(forged, out):
+    assert "base" in broken(with_base(forged, 1e10, 1e-9).write(out))
+
+
+def test_scales_are_compared_relative_to_their_size(forged, out):
+    with_base(forged, 1e5, 1e-8)
+    forged.protection["noise_scale_pu"] = 1e-30
+    assert "noise scale (p.u.)" in broken(forged.write(out))
+    forged.protection["noise_scale_pu"] = 1.002e-8
+    forged.protection["alpha_mva"] = 1.0
+    forged.protection["alpha_pu"] = 1e-9
+    assert "α in MVA" in broken(forged.write(out))

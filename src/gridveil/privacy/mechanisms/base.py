@@ -65,6 +65,8 @@ class StatedProtection:
     parameters: Mapping[str, str]
     """The mechanism's specification; empty in certificates of version 1."""
     base_mva: float
+    bounds: str = ""
+    """Where the public bounds were published that values are clamped to; empty without."""
 
     @property
     def epsilon_loads(self) -> float:
@@ -146,7 +148,10 @@ class Mechanism(ABC):
 
     @classmethod
     def checks(cls, stated: StatedProtection) -> Iterator[Claim]:
-        """Check what a certificate says about the mechanism: one claim for each statement."""
+        """Check what a certificate says about the mechanism: one claim for each statement.
+
+        A mechanism whose guarantee has a caution overrides this: without its word there is none.
+        """
         yield promise_claim(stated, WITHIN_BOUNDS if stated.alpha_pu is None else WITHIN_DISTANCE)
 
 
@@ -160,15 +165,20 @@ def near_pairs(alpha: float) -> tuple[Pair, ...]:
     )
 
 
-def promise_claim(stated: StatedProtection, pairs: str) -> Claim:
+def promise_claim(stated: StatedProtection, pairs: str, caution: str = "") -> Claim:
     """Check that a stated promise is the sentence that its numbers give.
 
     It holds by the proof of the mechanism, whose parameters are checked beside it.
+
+    Args:
+        stated: What a certificate says.
+        pairs: Which pairs of values the promise is about, as in `Guarantee`.
+        caution: What the mechanism itself warns of; no other text may stand beside a promise.
     """
     sentence = promise(
-        stated.epsilon, stated.delta, stated.alpha_pu, stated.base_mva, pairs, stated.caution
+        stated.epsilon, stated.delta, stated.alpha_pu, stated.base_mva, pairs, caution
     )
-    if stated.promise != sentence or stated.unit != UNIT:
+    if (stated.promise, stated.unit, stated.caution) != (sentence, UNIT, caution):
         return claim("promise", stated.promise, sentence, ok=False)
     mechanism = stated.parameters.get("mechanism", "its mechanism")
     return proved("promise", sentence, f"by the theorem of {mechanism}, whose scale is below")

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 from gridveil.claims import Claim, claim, number_claim
 from gridveil.errors import GridveilError
+from gridveil.privacy.bounds import are_bounds
 from gridveil.privacy.calibration import Calibration, Number, exact
 from gridveil.privacy.guarantee import L1, WITHIN_DISTANCE, Guarantee
 from gridveil.privacy.mechanisms.base import (
@@ -105,7 +106,11 @@ def _parameters_claim(stated: StatedProtection, alpha: float) -> Claim:
     except (KeyError, GridveilError):
         return claim("parameters", "as in the figures", "not readable", False)
     extra = set(stated.parameters) - {"mechanism", *figures}
-    known = extra in (set(), _CLAMPED) and stated.parameters.get("clamped", "yes") == "yes"
+    known = not extra or (
+        extra == _CLAMPED
+        and stated.parameters["clamped"] == "yes"
+        and are_bounds(stated.parameters)
+    )
     same = known and all(
         abs(found[name] - figures[name]) <= _EXACT * figures[name] for name in figures
     )

@@ -22,6 +22,7 @@ mechanism is made, by public numbers alone.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -33,7 +34,7 @@ import numpy as np
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.claims import Claim, claim
 from gridveil.errors import GridveilError
-from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.bounds import PublicBounds, are_bounds
 from gridveil.privacy.calibration import Calibration, Number, exact
 from gridveil.privacy.guarantee import ANY, WITHIN_BOUNDS, Guarantee
 from gridveil.privacy.mechanisms.base import (
@@ -52,6 +53,11 @@ _EXACT = 1e-9
 """Relative difference of figures that follow from each other."""
 _WIDEST = LARGEST_LOAD
 """The largest output, in grid steps: half of what a private value may have."""
+
+_PARAMETERS = frozenset(
+    ("mechanism", "calibration", "epsilon", "alpha", "step", "bounds", "bounds_digest")
+)
+_PRINTED = re.compile(r"CAUTION: the paper prints ε = ([0-9.e+-]{1,20}) ")
 
 CalibrationKind = Literal["sound", "paper"]
 
@@ -182,11 +188,7 @@ class Piecewise(Mechanism):
         epsilon = float(2 * self.axis_epsilon)
         caution = ""
         if self.kind == "paper":
-            caution = (
-                f"CAUTION: the paper prints ε = {float(self.calibration.epsilon):g} for this "
-                f"calibration, which it does not keep: its loss is ε/α = "
-                f"{float(self.axis_epsilon):g} on each of P and Q, however close two loads are."
-            )
+            caution = _caution(f"{float(self.calibration.epsilon):g}", float(self.axis_epsilon))
         return Guarantee(
             self.name, epsilon, None, ANY, float(self.step), scale=None, caution=caution,
             pairs=WITHIN_BOUNDS,
@@ -209,14 +211,16 @@ class Piecewise(Mechanism):
 
     @classmethod
     def checks(cls, stated: StatedProtection) -> Iterator[Claim]:
-        """Check the promise, and that it has no distance."""
-        yield promise_claim(stated, WITHIN_BOUNDS)
+        """Check the promise, that it has no distance, and that it has bounds."""
+        yield promise_claim(stated, WITHIN_BOUNDS, _caution_of(stated))
         without = stated.alpha_pu is None and stated.noise_scale_pu is None and stated.metric == ANY
         yield claim("distance", "none", "none" if without else "one is stated", without)
+        bounded = bool(stated.bounds.strip())
+        yield claim("bounds", "public", "public" if bounded else "none are named", bounded)
         if stated.parameters:
             kind = stated.parameters.get("calibration", "")
-            ok = kind in cls.calibrations and bool(stated.caution) == (kind == "paper")
-            yield claim("calibration", kind, "as the caution has it" if ok else "otherwise", ok)
+            ok = kind in cls.calibrations
+            yield claim("calibration", kind, kind if ok else "there is no such", ok)
             yield _parameters_claim(stated, kind)
 
     def _window(self, loads: IntArray, lower: IntArray, upper: IntArray) -> "_Window":
@@ -243,6 +247,28 @@ class Piecewise(Mechanism):
         return np.asarray((flat >= window.start) & (flat < window.start + window.width))
 
 
+def _caution(printed: str, loss: float) -> str:
+    """Return what is to be known of the paper's calibration, which prints an ε it does not keep."""
+    return (
+        f"CAUTION: the paper prints ε = {printed} for this calibration, which it does not keep: "
+        f"its loss is ε/α = {loss:g} on each of P and Q, however close two loads are."
+    )
+
+
+def _caution_of(stated: StatedProtection) -> str:
+    """Return the caution that belongs to what a certificate states; empty where there is none."""
+    if not stated.parameters:  # a certificate of version 1 does not say what the paper prints
+        printed = _PRINTED.match(stated.caution)
+        return "" if printed is None else _caution(printed[1], stated.epsilon_loads / 2)
+    if stated.parameters.get("calibration") != "paper":
+        return ""
+    try:
+        epsilon, alpha = (exact(stated.parameters[name], name) for name in ("epsilon", "alpha"))
+        return _caution(f"{float(epsilon):g}", float(epsilon / alpha))
+    except (KeyError, GridveilError, ZeroDivisionError):
+        return ""
+
+
 def _parameters_claim(stated: StatedProtection, kind: str) -> Claim:
     """Check that the exact parameters give the figures."""
     try:
@@ -256,7 +282,10 @@ def _parameters_claim(stated: StatedProtection, kind: str) -> Claim:
     except (KeyError, GridveilError, ZeroDivisionError):
         return claim("parameters", "as in the figures", "not readable", False)
     figures = {"epsilon": stated.epsilon_loads, "step": stated.grid_step_pu}
-    same = all(math.isclose(found[name], figures[name], rel_tol=_EXACT) for name in figures)
+    known = set(stated.parameters) == _PARAMETERS and are_bounds(stated.parameters)
+    same = known and all(
+        math.isclose(found[name], figures[name], rel_tol=_EXACT) for name in figures
+    )
     shown = ", ".join(f"{name} {value:g}" for name, value in found.items())
     return claim("parameters", "as in the figures", shown, same)
 

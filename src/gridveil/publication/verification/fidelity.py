@@ -53,7 +53,7 @@ def fidelity_claims(files: ReleaseFiles, costs: Path | None) -> Iterator[Claim]:
         return
     yield from _cost_claims(files, costs)
     target, found = float(targets.sum()), recompute(case)
-    yield number_claim("cost O* ($/h)", of.cost_target, target, _EXACT)
+    yield number_claim("cost O* ($/h)", of.cost_target, target, _EXACT, _EXACT)
     for name, value in found.violations.items():
         yield _bound(f"violation: {name.replace('_', ' ')}", getattr(of.violations, name), value)
     largest = found.largest_violation
@@ -62,17 +62,17 @@ def fidelity_claims(files: ReleaseFiles, costs: Path | None) -> Iterator[Claim]:
     total = float(found.generator_costs.sum())
     gap = relative_difference(total, target)
     worst = worst_generator(found.generator_costs, targets)
-    yield number_claim("cost of the dispatch ($/h)", of.cost_dispatch, total, _EXACT)
-    yield number_claim("its gap to O*", of.cost_gap_dispatch, gap, _EXACT)
-    yield number_claim("worst generator's gap", of.worst_generator_gap, worst, _EXACT)
+    yield number_claim("cost of the dispatch ($/h)", of.cost_dispatch, total, _EXACT, _EXACT)
+    yield number_claim("its gap to O*", of.cost_gap_dispatch, gap, _EXACT, _EXACT)
+    yield number_claim("worst generator's gap", of.worst_generator_gap, worst, _EXACT, _EXACT)
     fresh = solve_acopf(files.network)
     if not fresh.status.solved:
         claimed = f"{of.cost_optimal:,.2f}"
         yield claim("optimal cost ($/h)", claimed, fresh.status.value, ok=False)
         return
     optimal = relative_difference(fresh.cost, target)
-    yield number_claim("optimal cost ($/h)", of.cost_optimal, fresh.cost, _SOLVED)
-    yield number_claim("its gap to O*", of.cost_gap_optimal, optimal, _SOLVED)
+    yield number_claim("optimal cost ($/h)", of.cost_optimal, fresh.cost, _SOLVED, _SOLVED)
+    yield number_claim("its gap to O*", of.cost_gap_optimal, optimal, _SOLVED, _SOLVED)
     yield from _kept(certificate, CostGaps(gap, worst, optimal))
     yield from _true_cost(certificate, fresh)
     yield stated("solver's status", of.status, "how the solver of the release ended")

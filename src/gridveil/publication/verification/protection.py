@@ -13,7 +13,10 @@ from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.certificate_v2 import invariants_before
 from gridveil.publication.statements import (
     COSTS_PRIVATE,
+    LARGEST_BASE,
+    SMALLEST_BASE,
     invariants,
+    is_plausible_base,
     is_private_as_a_whole,
     uncovered,
     whole_statement,
@@ -29,6 +32,8 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     certificate = read.certificate
     stated_of, base = certificate.protection, certificate.base_mva
     yield _whole(certificate)
+    wanted = f"{SMALLEST_BASE:g} to {LARGEST_BASE:g} MVA"
+    yield claim("base", f"{base:g} MVA", f"plausible: {wanted}", is_plausible_base(base))
     yield from _mechanism(certificate)
     if read.version > 1:
         yield _named_parameters(certificate)
@@ -101,6 +106,7 @@ def _mechanism(certificate: Certificate) -> Iterator[Claim]:
             caution=of.caution,
             parameters=of.parameters,
             base_mva=certificate.base_mva,
+            bounds=of.bounds,
         ),
     )
 
