@@ -39,6 +39,16 @@ def test_units_are_per_unit_and_radians():
     assert network.lines.angle_max[0] == np.radians(30.0)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("mw", [1e307, -1.7e308, 1e300])
+def test_no_load_is_too_large_to_be_read(mw):
+    """Nor is it when the file is saved without a change."""
+    network = TINY.with_(base_mva=0.01).with_cell("bus", 1, 2, mw).network()
+    assert np.isfinite(network.loads.values).all()
+    assert network.loads.p[0] == pytest.approx(np.sign(mw) * min(abs(mw) / 0.01, 1.7976931e308))
+    assert changes(network) == []
+
+
 @pytest.mark.parametrize("limits", [(0.0, 0.0), (-360.0, 360.0), (0.0, 360.0)])
 def test_a_line_without_angle_limits_gets_sixty_degrees(limits):
     row = [*line(1, 2)[:11], *limits]

@@ -22,6 +22,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.formats.matpower_parser import read_matpower
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import Provenance, PublicCosts
+from gridveil.publication.report.private_page import private_page
 from tests.cases import TINY, bus
 
 MECHANISM = PolarLaplace.of(1, 0.1)
@@ -200,6 +201,19 @@ def test_a_load_of_an_isolated_bus_is_never_published(ledger, tmp_path):
     assert verify(tmp_path / "out").ok
     published = read_matpower(tmp_path / "out" / "network.m").tables["bus"]
     assert published.values[3, :4].tolist() == [9.0, 4.0, 0.0, 0.0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("base", "alpha", "mw"),
+    [(100.0, "0.1", 1e300), (0.01, "1000", 1e307), (100.0, "0.1", -1.7e308)],
+)
+def test_a_huge_load_is_released_like_any_other(ledger, base, alpha, mw):
+    """In p.u. it may be beyond all numbers; no message, warning or failure tells it."""
+    case = TINY.with_(base_mva=base).with_cell("bus", 1, 2, mw).with_cell("bus", 1, 3, -mw)
+    made = release(case.network(), ledger, alpha=alpha, beta=0.5)
+    assert np.isfinite(made.published.network.loads.values).all()
+    assert private_page(case.network(), made.noisy, made.published.network, made.certificate)
 
 
 def test_new_loads_under_an_old_id_are_refused_where_costs_are_derived(ledger):
@@ -430,6 +444,6 @@ def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
 
 @pytest.mark.parametrize("base", [1e-4, 1e6])
 def test_a_base_that_could_not_be_certified_is_refused_before_anything_is_charged(ledger, base):
-    with pytest.raises(GridveilError, match="base of .* could not be certified"):
+    with pytest.raises(GridveilError, match=r"base of .* could not be certified"):
         release(TINY.with_(base_mva=base).network(), ledger, mechanism=MECHANISM)
     assert ledger.accounts() == []

@@ -245,8 +245,20 @@ class Unit:
     encode: Callable[[float, float], float]
 
 
+def _per_unit(mw: FloatArray, base_mva: float) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return np.asarray(mw / base_mva)
+
+
+def _load_per_unit(mw: FloatArray, base_mva: float) -> FloatArray:
+    """Return loads in p.u., finite if they are so in MW: no load is too large to be read."""
+    pu, largest = _per_unit(mw, base_mva), np.finfo(float).max
+    return np.where(np.isfinite(mw), np.clip(pu, -largest, largest), pu)
+
+
 PLAIN = Unit(lambda value, _base: value, lambda value, _base: value)
-POWER = Unit(lambda mw, base: mw / base, lambda value, base: value * base)
+POWER = Unit(_per_unit, lambda value, base: value * base)
+LOAD = Unit(_load_per_unit, POWER.encode)
 DEGREES = Unit(lambda deg, _base: np.radians(deg), lambda value, _base: float(np.degrees(value)))
 
 
@@ -293,8 +305,8 @@ FIELDS = (
     Field("buses", "v_max", "bus", "Vmax", PLAIN),
     Field("buses", "shunt_g", "bus", "Gs", POWER),
     Field("buses", "shunt_b", "bus", "Bs", POWER),
-    Field("loads", "p", "bus", "Pd", POWER),
-    Field("loads", "q", "bus", "Qd", POWER),
+    Field("loads", "p", "bus", "Pd", LOAD),
+    Field("loads", "q", "bus", "Qd", LOAD),
     Field("generators", "p_min", "gen", "Pmin", POWER),
     Field("generators", "p_max", "gen", "Pmax", POWER),
     Field("generators", "q_min", "gen", "Qmin", POWER),

@@ -52,6 +52,7 @@ def test_loads_beyond_the_largest_are_clamped():
     loads = np.array([[1.0, -1.0], [1e308, 0.0]])
     steps = to_grid(loads, Fraction(1, 10**300)).tolist()
     assert steps == [[LARGEST_LOAD, -LARGEST_LOAD], [LARGEST_LOAD, 0]]
+    assert to_grid(np.array([np.inf, -np.inf]), STEP).tolist() == [LARGEST_LOAD, -LARGEST_LOAD]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5000])

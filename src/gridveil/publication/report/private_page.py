@@ -17,15 +17,17 @@ from gridveil.publication.report.charts import Curve, scatter
 from gridveil.publication.report.html import details, html_page
 
 WARNING = "contains raw data, do not publish"
+_LARGEST_MW = 1e15
+"""Loads beyond this are shown as this: no chart could hold them."""
 
 
 def private_page(
     network: Network, noisy: NoisyLoads, released: Network, certificate: Certificate
 ) -> bytes:
     """Return the page; `network` holds the raw loads, `released` those of the release."""
-    base = network.base_mva
+    largest = _LARGEST_MW / network.base_mva
     raw, drawn, out = (
-        np.stack([loads.p, loads.q], axis=1) * base
+        np.clip(np.stack([loads.p, loads.q], axis=1), -largest, largest) * network.base_mva
         for loads in (network.loads, noisy, released.loads)
     )
     parts = []

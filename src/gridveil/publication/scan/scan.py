@@ -160,8 +160,10 @@ def _known(network: Network, explained: Explained) -> _Known:
     numbers += [readings(text, "", least_digits=1).value for text in texts]
     exact = np.abs(np.concatenate([*numbers, list(map(float, network.counts.values()))]))
     exact = exact[np.isfinite(exact)]
+    with np.errstate(over="ignore"):
+        rounded = np.unique([exact, _PER_CENT * exact])
     rows = max(len(table) for table in network.case.tables.values())
-    return _Known(np.unique(exact), np.unique([exact, _PER_CENT * exact]), rows)
+    return _Known(np.unique(exact), rounded, rows)
 
 
 def _in_text(text: str, suffix: str, secrets: Secrets, known: _Known) -> Iterator[tuple[int, str]]:

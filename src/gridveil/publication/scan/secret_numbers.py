@@ -36,35 +36,45 @@ def secrets_of(
     network: Network, private: FloatArray, released: FloatArray, grid_step: float | None
 ) -> Secrets:
     """Return what must not stand in any file, in every unit that a mistake may leave it in."""
-    bus, base, loads = network.case.tables["bus"], network.base_mva, network.loads
+    base = network.base_mva
+    scales = [1.0, 1000.0, 1 / base, *([] if grid_step is None else [1 / (grid_step * base)])]
+    with np.errstate(over="ignore", invalid="ignore"):  # of loads that are huge
+        named = [
+            *_raw(network),
+            *_differences(network, private, "noise"),
+            *_differences(network, released, "displacement"),
+        ]
+        names, values = [name for name, _ in named], np.abs([value for _, value in named])
+        scaled = np.outer(scales, values).ravel()
+    order = np.argsort(scaled, kind="stable")
+    order = order[np.isfinite(scaled[order]) & (scaled[order] > _LEAST)]
+    return Secrets(scaled[order], order, names)
+
+
+def _raw(network: Network) -> Iterator[tuple[str, float]]:
+    """Name the raw loads, those of buses out of service too."""
+    loads, bus = network.loads, network.case.tables["bus"]
+    values = loads.values * network.base_mva
+    yield from _named(network, loads.row, values, "{} of bus {}", "{}")
     listed = np.stack([bus.column("Pd"), bus.column("Qd")], axis=1)
     rows = np.flatnonzero(listed.any(axis=1))
-    named = [
-        *_named(network, loads.row, loads.values, "{} of bus {}", "{}"),
-        *_named(network, rows, listed[rows] / base, "{} of bus {}", "{}"),
-        *_differences(network, private, "noise"),
-        *_differences(network, released, "displacement"),
-    ]
-    names, values = [name for name, _ in named], np.abs([value for _, value in named])
-    scales = [base, 1000 * base, 1.0, *([] if grid_step is None else [1 / grid_step])]
-    scaled = np.outer(scales, values).ravel()
-    order = np.argsort(scaled, kind="stable")
-    order = order[scaled[order] > _LEAST]
-    return Secrets(scaled[order], order, names)
+    yield from _named(network, rows, listed[rows], "{} of bus {}", "{}")
 
 
 def _differences(network: Network, other: FloatArray, what: str) -> Iterator[tuple[str, float]]:
     """Name the differences between raw loads and what was made of them."""
     loads = network.loads
-    yield from _named(
-        network, loads.row, loads.values - other, what + " of {} at bus {}", what + " of {}"
-    )
+    values = (loads.values - other) * network.base_mva
+    yield from _named(network, loads.row, values, what + " of {} at bus {}", what + " of {}")
 
 
 def _named(
     network: Network, rows: IntArray, loads: FloatArray, single: str, several: str
 ) -> Iterator[tuple[str, float]]:
-    """Name P, Q and |S| of loads at rows of the bus table, and their sums, in p.u."""
+    """Name P, Q and |S| of loads at rows of the bus table, and their sums, in MW.
+
+    Sums of huge loads may be beyond all numbers; no file can hold those.
+    """
     bus, (p, q) = network.case.tables["bus"], loads.T
     numbers = [f"{number:.0f}" for number in bus.column("bus_i")[rows]]
     quantities = {"P": p, "Q": q, "|S|": np.hypot(p, q)}
@@ -86,5 +96,7 @@ def _named(
 
 def near(values: FloatArray, numbers: FloatArray, slack: FloatArray) -> BoolArray:
     """Return for which numbers one of the sorted values is at most `slack` away."""
-    low = np.searchsorted(values, numbers - slack, side="left")
-    return np.asarray(np.searchsorted(values, numbers + slack, side="right") > low)
+    with np.errstate(over="ignore"):
+        low, high = numbers - slack, numbers + slack
+    found = np.searchsorted(values, high, side="right") > np.searchsorted(values, low, side="left")
+    return np.asarray(found)
