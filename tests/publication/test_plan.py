@@ -179,6 +179,24 @@ def test_texts_that_no_file_can_hold_are_refused_before_anything_is_charged(path
     assert not path.exists()
 
 
+def test_a_comment_that_agrees_with_noise_by_chance_can_be_kept(path, tmp_path):
+    """The same is refused if it agrees with a load."""
+    made = release(TINY.network(), path, beta=0.5, release_id="one")
+    noise = 80.0 - 100 * made.noisy.p[0]
+    displacement = 50.0 - 100 * made.published.network.loads.p[1]
+    case = TINY.with_cell("bus", 1, 2, 80.125)
+    source = tmp_path / "tiny.m"
+    for number in (noise, displacement, 80.125):
+        of_file = TINY if number != 80.125 else case
+        source.write_text(f"{of_file.text()}\n% see page {float(number)!r}\n")
+        plan = plan_release(source, keep="comments", beta=0.5, release_id="one", ledger=path)
+        if of_file is case:
+            with pytest.raises(GridveilError, match="P of bus 2"):
+                plan.run(path)
+        else:
+            assert f"% see page {float(number)!r}\n".encode() in plan.run(path).files["network.m"]
+
+
 @pytest.mark.parametrize("release_id", ["\udcff", "a\nb", 5, b"x", ""])
 def test_ids_are_checked_with_the_plan(path, release_id):
     with pytest.raises(GridveilError, match="id"):

@@ -20,7 +20,11 @@ from gridveil.publication.scan.scan import Explained
 
 
 def explained(
-    made: Release, noisy: NoisyLoads, total: NoisyTotal | None, texts: tuple[str | bytes, ...]
+    made: Release,
+    noisy: NoisyLoads,
+    total: NoisyTotal | None,
+    texts: tuple[str | bytes, ...],
+    kept: str = "",
 ) -> Explained:
     """Return what may stand in the files of a release.
 
@@ -29,6 +33,7 @@ def explained(
         noisy: The private loads it was made from.
         total: The private total, if one was bought.
         texts: What was written before anything was drawn.
+        kept: What the owner publishes of the source as it stands.
     """
     private = np.stack([noisy.p, noisy.q], axis=1)
     numbers = [private, *_published(made)]
@@ -40,6 +45,7 @@ def explained(
         private=private,
         released=made.published.network.loads.values,
         grid_step=noisy.guarantee.step,
+        kept=kept,
     )
 
 

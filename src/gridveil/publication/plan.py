@@ -68,7 +68,7 @@ from gridveil.publication.costs import (
     private_costs,
 )
 from gridveil.publication.explained import explained
-from gridveil.publication.kept import kept_kinds, kept_warnings
+from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.public_parts import public_parts
 from gridveil.publication.scan.scan import refuse_matches
@@ -230,7 +230,9 @@ class ReleasePlan:
         entry = book.entry(self.release_id if total is None else total_id(self.release_id))
         private = noisy if total is None else self._fitted(noisy, total)
         made = self._made(blank(self.network, self.keep), private, costs, entry, key, notify)
-        known = explained(made, noisy, total, (blank(self.network).case.text, drafted.to_bytes()))
+        texts = (blank(self.network).case.text, drafted.to_bytes())
+        kept = kept_text(self.network.case, self.keep)
+        known = explained(made, noisy, total, texts, kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
         return replace(made, noisy=noisy)
 

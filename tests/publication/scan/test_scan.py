@@ -288,6 +288,34 @@ def test_a_refusal_says_where_and_never_what(made):
     assert not re.search(r"94\D?2|47\D8|16\D6", shown)
 
 
+def test_kept_text_is_compared_with_raw_loads_alone(made):
+    """It is older than the noise, whose numbers it has by chance if at all."""
+    bus, noise = made.largest(made.noise, 0)
+    moved = made.largest(made.displacement, 1)[1]
+    kept = f"% {noise * 100:.6f} and {moved:.6f}\n% 94.2 of 259.0 \u00fc\n"
+    files = made.with_text("network.m", kept)
+    lines = made.files["network.m"].decode().count("\n")
+    known = replace(made.explained, kept=kept)
+    assert scan(files, made.network, known) == (
+        Match("network.m", lines + 2, 3, "P of bus 3"),
+        Match("network.m", lines + 2, 11, "sum of P"),
+    )
+    names = {match.what for match in made.scan(files)}
+    assert {f"noise of P at bus {bus}", "P of bus 3"} < names
+    elsewhere = {**files, "notes.txt": kept.encode(), "network.m": files["network.m"] + b"%\n"}
+    assert {match.file for match in scan(elsewhere, made.network, known) if "noise" in match.what}
+
+
+def test_kept_bytes_that_are_no_text_have_their_place(made):
+    kept = "% \udcfc" + struct.pack("<d", 94.2).decode("utf-8", "surrogateescape") + "\n"
+    data = made.files["network.m"] + kept.encode("utf-8", "surrogateescape")
+    known = replace(made.explained, kept=kept)
+    found = scan({**made.files, "network.m": data}, made.network, known)
+    line = made.files["network.m"].count(b"\n") + 1
+    assert Match("network.m", line, 4, "P of bus 3") in found
+    assert {match.line for match in found} == {line}
+
+
 def test_a_long_refusal_is_cut(made):
     files = {**made.files, "notes.txt": b"94.2 MW\n" * 15}
     with pytest.raises(GridveilError, match="and 5 more"):

@@ -9,6 +9,9 @@ This guards against our own mistakes. It speaks to the owner alone, knows nothin
 were made, and is no part of the promise: by construction it has nothing to find. No message shows a
 value; file, line and column say where it stands.
 
+In what the owner keeps of the source, raw loads and their sums alone are looked for: it was there
+before any noise, and agrees with some by chance.
+
 What it cannot see:
 
 - numbers with fewer than three significant digits, which are everywhere;
@@ -33,7 +36,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.publication.scan.encoded_numbers import decoded, floats, is_binary
 from gridveil.publication.scan.numbers_in_text import readings
-from gridveil.publication.scan.secret_numbers import SAME, Secrets, near, secrets_of
+from gridveil.publication.scan.secret_numbers import SAME, Secrets, near, raw_secrets_of, secrets_of
 
 _SAME_SINGLE = 2.0**-24
 """Relative difference up to which numbers of single precision are the same."""
@@ -84,6 +87,8 @@ class Explained:
     """P and Q of each released load in p.u., of shape (loads, 2)."""
     grid_step: float | None = None
     """The step of the public grid in p.u., if loads were rounded to one."""
+    kept: str = field(default="", repr=False)
+    """What the owner publishes of the source as it stands, at the end of the case file."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,21 +139,37 @@ def scan(files: Mapping[str, bytes], network: Network, explained: Explained) -> 
     """Return every number of the files that agrees with raw loads and is not explained."""
     known = _known(network, explained)
     secrets = secrets_of(network, explained.private, explained.released, explained.grid_step)
+    raw = raw_secrets_of(network)
+    kept = explained.kept.encode("utf-8", "surrogateescape")
     found: set[Match] = set()
     for file, data in files.items():
         in_name = list(_in_text(file, "", secrets, known))
         label = "".join("#" if c.isdigit() else c for c in file) if in_name else file
         found |= {Match(label, 0, start + 1, what) for start, what in in_name}
-        text = data.replace(b"\0", b"").decode("utf-8", "surrogateescape")
-        in_text = [
-            *_in_text(text, PurePosixPath(file).suffix.lower(), secrets, known),
-            *_in_encoded_text(text, secrets, known),
-        ]
-        found |= _placed(label, text, in_text)
-        if is_binary(data):
-            in_bytes = _in_bytes(data, (8, 4), secrets, known)
-            found |= _placed(label, data.decode("latin-1"), in_bytes)
+        suffix = PurePosixPath(file).suffix.lower()
+        made = data.removesuffix(kept)
+        found |= _in_part(label, suffix, b"", made, secrets, known)
+        found |= _in_part(label, suffix, made, data[len(made) :], raw, known)
     return tuple(sorted(found))
+
+
+def _in_part(
+    label: str, suffix: str, before: bytes, part: bytes, secrets: Secrets, known: _Known
+) -> set[Match]:
+    """Return the matches in a part of a file, with their places in the whole of it."""
+    if not part:
+        return set()
+    text, start = _decoded(part), len(_decoded(before))
+    in_text = [*_in_text(text, suffix, secrets, known), *_in_encoded_text(text, secrets, known)]
+    found = _placed(label, _decoded(before) + text, in_text, start)
+    if is_binary(part):
+        in_bytes = _in_bytes(part, (8, 4), secrets, known)
+        found |= _placed(label, (before + part).decode("latin-1"), in_bytes, len(before))
+    return found
+
+
+def _decoded(data: bytes) -> str:
+    return data.replace(b"\0", b"").decode("utf-8", "surrogateescape")
 
 
 def _known(network: Network, explained: Explained) -> _Known:
@@ -209,9 +230,9 @@ def _in_bytes(
                 yield int(offsets[i]), secrets.nearest(float(values[i]), float(slack[i]))
 
 
-def _placed(label: str, text: str, found: Iterable[tuple[int, str]]) -> set[Match]:
-    """Return matches with their line and column."""
-    matches = list(found)
+def _placed(label: str, text: str, found: Iterable[tuple[int, str]], offset: int) -> set[Match]:
+    """Return matches with their line and column; they were found from some offset on."""
+    matches = [(offset + start, what) for start, what in found]
     if not matches:
         return set()
     begins = np.array([0, *(end.end() for end in re.finditer("\n", text))])

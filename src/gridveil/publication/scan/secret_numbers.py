@@ -1,6 +1,6 @@
 """Raw loads, their sums and their noise as numbers that must stand in no file, each with a name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,15 +36,31 @@ def secrets_of(
     network: Network, private: FloatArray, released: FloatArray, grid_step: float | None
 ) -> Secrets:
     """Return what must not stand in any file, in every unit that a mistake may leave it in."""
-    base = network.base_mva
-    scales = [1.0, 1000.0, 1 / base, *([] if grid_step is None else [1 / (grid_step * base)])]
+    steps = [] if grid_step is None else [1 / (grid_step * network.base_mva)]
     with np.errstate(over="ignore", invalid="ignore"):  # of loads that are huge
         named = [
             *_raw(network),
             *_differences(network, private, "noise"),
             *_differences(network, released, "displacement"),
         ]
-        names, values = [name for name, _ in named], np.abs([value for _, value in named])
+    return _secrets(named, [*_units(network), *steps])
+
+
+def raw_secrets_of(network: Network) -> Secrets:
+    """Return what must not stand in a text that is older than the noise and its grid."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        named = list(_raw(network))
+    return _secrets(named, _units(network))
+
+
+def _units(network: Network) -> list[float]:
+    """Return what turns MW into MW, kW and p.u."""
+    return [1.0, 1000.0, 1 / network.base_mva]
+
+
+def _secrets(named: Sequence[tuple[str, float]], scales: Sequence[float]) -> Secrets:
+    names, values = [name for name, _ in named], np.abs([value for _, value in named])
+    with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.outer(scales, values).ravel()
     order = np.argsort(scaled, kind="stable")
     order = order[np.isfinite(scaled[order]) & (scaled[order] > _LEAST)]
