@@ -150,6 +150,9 @@ def test_a_key_in_a_certificate_brings_its_subject_and_its_expiry(tmp_path):
     found = check_signature(SIGNATURE, CERTIFICATE, key, END + day)
     assert found.state is SignatureState.EXPIRED
     assert found.is_genuine
+    found = check_signature(SIGNATURE, CERTIFICATE, key, key.begins - day)
+    assert found.state is SignatureState.NOT_YET_VALID
+    assert found.is_genuine
     assert state(SIGNATURE, CERTIFICATE + b" ", key, END + day) is SignatureState.NOT_GENUINE
 
 

@@ -53,8 +53,10 @@ def verify(
     if as_json:
         print_json(result.figures())
     else:
-        style = "green" if result.private_as_a_whole else "bold red"
-        console.print(result.statement, style=style)
+        if not result.ok:
+            console.print("Not verified: see the claims below.", style="bold red")
+        is_good = result.ok and result.private_as_a_whole
+        console.print(result.statement, style="green" if is_good else "bold red")
         genuine = result.signature.state is SignatureState.GENUINE
         console.print(result.signature_sentence(), style="green" if genuine else "yellow")
         table = Table("claim", "claimed", "found", "verdict")

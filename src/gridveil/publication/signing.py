@@ -54,6 +54,7 @@ class SignatureState(Enum):
     NOT_GENUINE = "not genuine: the owner of the key did not sign this certificate"
     GENUINE = "genuine"
     EXPIRED = "genuine, but the X.509 certificate of the key has expired"
+    NOT_YET_VALID = "genuine, but the X.509 certificate of the key is not valid yet"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ class VerificationKey:
     """Of the X.509 certificate that it came in, if any; who issued that is not checked."""
     expires: datetime | None = None
     """When that certificate ends, UTC."""
+    begins: datetime | None = None
+    """When that certificate begins to be valid, UTC."""
+
+    def is_early(self, now: datetime) -> bool:
+        """Whether the key's certificate is not valid yet."""
+        return self.begins is not None and now < self.begins
 
     def is_expired(self, now: datetime) -> bool:
         """Whether the key's certificate has ended."""
@@ -87,8 +94,15 @@ class SignatureCheck:
 
     @property
     def is_genuine(self) -> bool:
-        """Whether the owner of the given key signed the certificate, now or before it expired."""
-        return self.state in (SignatureState.GENUINE, SignatureState.EXPIRED)
+        """Whether the owner of the given key signed the certificate, whenever that may have been.
+
+        The X.509 certificate of the key may have expired since, or not be valid yet.
+        """
+        return self.state in (
+            SignatureState.GENUINE,
+            SignatureState.EXPIRED,
+            SignatureState.NOT_YET_VALID,
+        )
 
 
 class _Document(BaseModel):
@@ -143,12 +157,13 @@ def read_public_key(path: Path) -> VerificationKey:
         key = load_pem_public_key(data) if certificate is None else certificate.public_key()
         subject = None if certificate is None else certificate.subject.rfc4514_string()
         expires = None if certificate is None else certificate.not_valid_after_utc
+        begins = None if certificate is None else certificate.not_valid_before_utc
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion) as error:
         raise GridveilError(f"{path}: no public key could be read: {error}") from None
     if not isinstance(key, Ed25519PublicKey):
         raise GridveilError(f"{path}: an Ed25519 public key is needed ('openssl pkey -pubout')")
     shown = None if subject is None else excerpt(subject, _LONGEST_SUBJECT)
-    return VerificationKey(key, key_id_of(key), shown, expires)
+    return VerificationKey(key, key_id_of(key), shown, expires, begins)
 
 
 def as_verification_key(
@@ -187,7 +202,7 @@ def check_signature(
         signature: The contents of `certificate.sig`; None without that file.
         certificate: The contents of `certificate.json`.
         key: The key of who made the release, from a source the verifier trusts; None without one.
-        now: When the key must not have expired; the present time if None.
+        now: When the key must be valid; the present time if None.
 
     Example:
         >>> key = Ed25519PrivateKey.generate()
@@ -208,8 +223,10 @@ def check_signature(
         key.key.verify(read.value, read.message(certificate))
     except InvalidSignature:
         return _of_key(SignatureState.NOT_GENUINE, key)
-    is_expired = key.is_expired(datetime.now(UTC) if now is None else now)
-    return _of_key(SignatureState.EXPIRED if is_expired else SignatureState.GENUINE, key)
+    at = datetime.now(UTC) if now is None else now
+    if key.is_early(at):
+        return _of_key(SignatureState.NOT_YET_VALID, key)
+    return _of_key(SignatureState.EXPIRED if key.is_expired(at) else SignatureState.GENUINE, key)
 
 
 def _of_key(state: SignatureState, key: VerificationKey | None) -> SignatureCheck:

@@ -6,6 +6,9 @@ import pytest
 from gridveil import Ledger, PublicBounds, load_case, release, verify
 from gridveil.claims import ClaimVerdict
 from gridveil.privacy.guarantee import WITHIN_BOUNDS
+from gridveil.publication.signing import SignatureCheck, SignatureState
+from gridveil.publication.statements import DERIVED_SOURCE
+from gridveil.publication.verification.verify import NO_STATEMENT, Verification
 from tests.cases import TINY
 from tests.publication.forging import Forgery, broken
 
@@ -307,3 +310,112 @@ def test_scales_are_compared_relative_to_their_size(forged, out):
     forged.protection["alpha_mva"] = 1.0
     forged.protection["alpha_pu"] = 1e-9
     assert "α in MVA" in broken(forged.write(out))
+
+
+def without_loads(forged):
+    tables = forged.tables()
+    tables["bus"][:, 2:4] = 0
+    forged.put_tables(tables)
+    forged.content["load_buses"] = []
+    forged.protection["loads"] = 0
+    forged.files["loads.csv"] = b"bus,p_mw,q_mvar\n"
+    return forged
+
+
+def test_a_release_without_loads_is_found(forged, out):
+    assert verdict(without_loads(forged).write(out), "network") is ClaimVerdict.BROKEN
+
+
+def test_a_check_that_fails_is_a_claim_that_does_not_hold(made, monkeypatch):
+    def fails(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("gridveil.publication.verification.fidelity.solve_acopf", fails)
+    (found,) = (claim for claim in verify(made).claims if not claim.ok)
+    assert (found.name, found.found) == ("checks of fidelity", "failed: ZeroDivisionError")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [5e-324, 1e300, -1.7e308])
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [("fidelity", "beta"), ("protection", "alpha_pu"), ("fidelity", "cost_target")],
+)
+def test_extreme_numbers_warn_of_nothing(forged, out, part, name, value):
+    forged.content[part][name] = abs(value) if part == "protection" else value
+    if name == "beta":
+        forged.fidelity[name] = abs(value)
+    assert broken(forged.write(out, page=False))
+
+
+SPOOFED = (
+    "Private as a whole: whoever gets this folder learns about a load at most what ε = 0.001 "
+    "allows.\ngenuine (key 4f1c… of CN=Regulator)\n45 claims recomputed" + "\n" * 5
+)
+
+
+def test_a_statement_that_does_not_follow_is_not_repeated(forged, out):
+    forged.content["statement"] = SPOOFED
+    result = verify(forged.write(out))
+    assert result.statement == NO_STATEMENT
+    assert result.private_as_a_whole is None
+    assert result.figures()["private_as_a_whole"] is None
+    assert [claim.name for claim in result.claims if not claim.ok] == ["private as a whole"]
+    forged.state_again()
+    forged.content["private_as_a_whole"] = False
+    assert verify(forged.write(out)).private_as_a_whole is None
+
+
+def test_texts_of_claims_are_short_and_printable(forged, out):
+    forged.content["release_id"] = "\x1b[2J\n\u202e" * 100_000
+    forged.content["drawn_at"] = "\x1b]0;own\x07"
+    result = verify(forged.write(out))
+    texts = [text for claim in result.claims for text in (claim.name, claim.claimed, claim.found)]
+    assert all(text.isprintable() and len(text) <= 2000 for text in texts)
+    assert result.to_frame().to_string().replace("\n", "").isprintable()
+
+
+def test_a_table_for_notebooks_has_broken_claims_first(forged, out):
+    forged.fidelity["cost_optimal"] = 1.0
+    result = verify(forged.write(out))
+    assert len(result.claims) > 45  # of which the table shows 40
+    assert "DOES NOT HOLD" in result._repr_html_()
+
+
+@pytest.mark.parametrize("part", ["low", "high"])
+def test_another_interval_for_the_true_cost_is_found(forged, out, part):
+    forged.costs["true_cost"][part] *= 1.1
+    assert "interval for the true cost" in broken(forged.write(out))
+
+
+def test_an_interval_that_is_left_out_is_found(forged, out):
+    forged.costs["true_cost"] = None
+    assert broken(forged.write(out)) == ["interval for the true cost"]
+
+
+def test_what_was_spent_is_counted_at_a_distance(forged, out):
+    forged.protection["cumulative_distance_mva"] = None
+    assert broken(forged.write(out)) == ["cumulative ε"]
+    forged.protection["cumulative_distance_mva"] = 100.0  # ten times α
+    assert broken(forged.write(out)) == ["cumulative ε"]
+    forged.protection["cumulative_epsilon"] = 10.0
+    assert broken(forged.write(out)) == []
+    forged.protection["cumulative_distance_mva"] = 0.1  # a release costs ε at least
+    forged.protection["cumulative_epsilon"] = 1.0
+    assert broken(forged.write(out)) == []
+    forged.protection["cumulative_epsilon"] = 0.5
+    assert broken(forged.write(out)) == ["cumulative ε"]
+
+
+def test_costs_that_are_derived_say_where_from(forged, out):
+    forged.costs.update(provenance="derived", source=DERIVED_SOURCE, true_cost=None)
+    forged.state_again()
+    assert broken(forged.write(out)) == []
+    forged.costs["source"] = "annual report"
+    forged.state_again()
+    assert broken(forged.write(out)) == ["source of O*"]
+
+
+@pytest.mark.parametrize("state", [one for one in SignatureState if one is not SignatureState.GENUINE])
+def test_a_release_is_signed_only_if_its_key_is_valid_now(state):
+    assert not Verification((), "", None, SignatureCheck(state)).figures()["signed"]

@@ -31,7 +31,6 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     """Check that the parts of the promise fit together, and say what has to be believed."""
     certificate = read.certificate
     stated_of, base = certificate.protection, certificate.base_mva
-    yield _whole(certificate)
     wanted = f"{SMALLEST_BASE:g} to {LARGEST_BASE:g} MVA"
     yield claim("base", f"{base:g} MVA", f"plausible: {wanted}", is_plausible_base(base))
     yield from _mechanism(certificate)
@@ -59,7 +58,7 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     )
 
 
-def _whole(certificate: Certificate) -> Claim:
+def whole_claim(certificate: Certificate) -> Claim:
     """Check that what is said of the folder as a whole follows from its parts."""
     provenance, kept = certificate.costs.provenance, certificate.kept
     statement = whole_statement(provenance, kept, certificate.protection.epsilon)
@@ -157,7 +156,9 @@ def _spent(certificate: Certificate) -> Iterator[Claim]:
     if of.alpha_mva is not None and of.cumulative_distance_mva is not None:
         spent *= max(1.0, of.cumulative_distance_mva / of.alpha_mva)
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
-    yield claim("cumulative ε", f"{of.cumulative_epsilon:g}", f"at least {spent:g}", enough)
+    counted = of.alpha_mva is None or of.cumulative_distance_mva is not None
+    found = f"at least {spent:g}" if counted else "it is counted at no distance"
+    yield claim("cumulative ε", f"{of.cumulative_epsilon:g}", found, enough and counted)
     distance = "any distance"
     if of.cumulative_distance_mva is not None:
         distance = f"{of.cumulative_distance_mva:g} MVA"

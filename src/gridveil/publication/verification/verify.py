@@ -6,18 +6,22 @@ A claim is recomputed, or proved by a theorem, or stated: then nobody but the ow
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from gridveil.claims import Claim, ClaimVerdict, claim, number_claim
 from gridveil.errors import GridveilError
 from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
+from gridveil.printable import excerpt
 from gridveil.publication.certificate_file import ReadCertificate, read_certificate
+from gridveil.publication.costs import read_costs
 from gridveil.publication.folder import CERTIFICATE, SIGNATURE
 from gridveil.publication.signing import (
     SignatureCheck,
@@ -31,7 +35,7 @@ from gridveil.publication.verification.folder_reader import (
     read_optional_file,
     read_release_file,
 )
-from gridveil.publication.verification.protection import protection_claims
+from gridveil.publication.verification.protection import protection_claims, whole_claim
 from gridveil.publication.verification.release_files import (
     ReleaseFiles,
     file_claims,
@@ -41,6 +45,9 @@ from gridveil.publication.verification.release_files import (
 
 _EXACT = 1e-9
 """Relative difference of figures that follow from the files alone."""
+_LONGEST = 2000
+"""Characters of a text of a claim."""
+NO_STATEMENT = "What the certificate says of the folder as a whole does not follow from its parts."
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,9 +56,9 @@ class Verification:
 
     claims: tuple[Claim, ...]
     statement: str
-    """Whether the folder is private as a whole, in the words of its certificate."""
+    """Whether the folder is private as a whole, as it follows from what the certificate states."""
     private_as_a_whole: bool | None
-    """None where the certificate cannot be read."""
+    """None where the certificate cannot be read, or says so of itself though it does not follow."""
     signature: SignatureCheck
 
     @property
@@ -70,7 +77,7 @@ class Verification:
             "private_as_a_whole": self.private_as_a_whole,
             "statement": self.statement,
             **{verdict.name.lower(): self.count(verdict) for verdict in ClaimVerdict},
-            "signed": self.signature.is_genuine,
+            "signed": self.signature.state is SignatureState.GENUINE,
             "signature": {
                 "state": self.signature.state.name.lower(),
                 "meaning": self.signature.state.value,
@@ -128,7 +135,8 @@ class Verification:
         return f"Verification({self.summary()}; {self.signature.state.value})"
 
     def _repr_html_(self) -> str:
-        rows = [(c.name, c.claimed, c.found, c.verdict.value) for c in self.claims]
+        broken_first = sorted(self.claims, key=lambda claim: claim.ok)
+        rows = [(c.name, c.claimed, c.found, c.verdict.value) for c in broken_first]
         return html_table(repr(self), ("claim", "claimed", "found", "verdict"), rows)
 
 
@@ -160,34 +168,63 @@ def verify(
         read = read_certificate(data)
     except GridveilError as error:
         broken = claim("schema", "valid", str(error), ok=False)
-        return Verification((broken, *signed), "the certificate cannot be read", None, signature)
+        claims = tuple(map(_shown, (broken, *signed)))
+        return Verification(claims, "the certificate cannot be read", None, signature)
     table = None if costs is None else Path(costs)
-    claims = (claim("schema", "valid", "valid", ok=True), *signed, *_claims(path, read, table))
-    of = read.certificate
-    return Verification(claims, of.statement, of.private_as_a_whole, signature)
+    whole = whole_claim(read.certificate)
+    with np.errstate(all="ignore"), catch_warnings():  # a hostile folder may hold any numbers
+        simplefilter("ignore", RuntimeWarning)
+        claims = (
+            claim("schema", "valid", "valid", ok=True),
+            *signed,
+            *_claims(path, read, table, whole),
+        )
+    is_whole = read.certificate.private_as_a_whole if whole.ok else None
+    statement = whole.claimed if whole.ok else NO_STATEMENT
+    return Verification(tuple(map(_shown, claims)), statement, is_whole, signature)
 
 
-def _claims(folder: Path, read: ReadCertificate, costs: Path | None) -> Iterator[Claim]:
+def _claims(
+    folder: Path, read: ReadCertificate, costs: Path | None, whole: Claim
+) -> Iterator[Claim]:
     certificate = read.certificate
     claimed, found = certificate.digest, read.computed_digest
     yield claim("digest of the certificate", claimed, found, claimed == found)
     in_folder = folder_claim(folder, read)
     contents, digests = read_files(folder, read) if in_folder.ok else ({}, [])
     yield from (in_folder, *digests)
-    yield from protection_claims(read)
+    yield whole
+    yield from _guarded("protection", protection_claims(read))
     if not all(one.ok for one in (in_folder, *digests)):
         yield claim("network", "as certified", "not examined: a file was changed", ok=False)
         return
     files = ReleaseFiles(read, contents)
     try:
         size = f"{len(files.network.buses)} buses"
-    except GridveilError as error:
-        yield claim("network", "readable", f"not readable: {error}", ok=False)
+    except Exception as error:  # whatever hostile tables do to a reader
+        why = str(error) if isinstance(error, GridveilError) else type(error).__name__
+        yield claim("network", "readable", f"not readable: {why}", ok=False)
         return
     yield claim("network", "readable", size, ok=True)
     yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
-    yield from file_claims(files)
-    yield from fidelity_claims(files, costs)
+    given = None if costs is None else read_costs(costs, "the file given", files.network).values
+    yield from _guarded("files", file_claims(files))
+    yield from _guarded("fidelity", fidelity_claims(files, given))
+
+
+def _guarded(name: str, claims: Iterator[Claim]) -> Iterator[Claim]:
+    """Give claims; whatever hostile numbers do to a computation is a claim that does not hold."""
+    try:
+        yield from claims
+    except Exception as error:
+        found = f"failed: {type(error).__name__}"
+        yield claim(f"checks of {name}", "possible", found, ok=False)
+
+
+def _shown(one: Claim) -> Claim:
+    """Return a claim as it can be shown: short, and without a character that controls anything."""
+    name, claimed, found = (excerpt(t, _LONGEST) for t in (one.name, one.claimed, one.found))
+    return replace(one, name=name, claimed=claimed, found=found)
 
 
 def _signature(
