@@ -18,6 +18,7 @@ from gridveil.publication.case_file import blank
 from gridveil.publication.explained import explained
 from gridveil.publication.plan import release
 from gridveil.publication.scan.scan import Explained, Match, refuse_matches, scan
+from gridveil.publication.scan.spelled_characters import spelled_out
 from tests.cases import TINY, bus, line
 
 ISOLATED = TINY.with_(
@@ -139,6 +140,75 @@ def test_a_planted_leak_is_found(made, kind):
     place = sum(len(line) + 1 for line in lines[: match.line - 1]) + match.column - 1
     start = files[file].decode().index(text)
     assert start <= place < start + len(text)
+
+
+SPELLINGS = {
+    "entities": ("&#57;&#52;.237", "47&#46;813"),
+    "entities without an end": ("&#x39&#x34;.237", "47&period;813"),
+    "escapes": (r"\u0039\u0034.237", r"47\u002e813"),
+    "pairs of escapes": (r"\ud835\udfd74.237", r"47.\uD835\uDFD613"),
+    "full width": ("９４．２３７", "４７．８１３"),
+    "arabic": ("٩٤٫٢٣٧", "۴۷٫۸۱۳"),
+    "devanagari": ("९४.२३७", "४७.८१३"),
+    "mathematical": ("𝟗𝟒.𝟐𝟑𝟕", "𝟜𝟟.𝟠𝟙𝟛"),
+    "invisible": ("9\u200b4\u2060.\u00ad2\ufeff37", "4\u200d7.8\ufe0f13"),
+    "invisible entities": ("9&#8203;4.&ZeroWidthSpace;237", "4&shy;7.813"),
+    "exponent": ("0&#46;94237e&#50;", "4.7813\\u0065+1"),
+    "capitals": ("0X1.78F2B020C49BAP+6", "0X1.7E810624DD2F2P+5"),
+    "other mantissas": ("0x5e.3cac083126e98p0", "0x.bf4083126e979p6"),
+    "separators": ("94&nbsp;237.0", "47\\u202f813.0"),
+}
+"""94.237 and 47.813, which are P of bus 3 and bus 4 in the test below."""
+
+
+@pytest.mark.parametrize("kind", SPELLINGS)
+@pytest.mark.parametrize("file", ["report.html", "notes.txt"])
+def test_every_spelling_is_found_at_its_place(made, kind, file):
+    p = made.network.loads.p.copy()
+    p[[BUS_3, BUS_3 + 1]] = 0.94237, 0.47813
+    network = made.network.with_loads(p, made.network.loads.q)
+    one, other = SPELLINGS[kind]
+    text = f"\n<p>&lt;é&#10;it {one}; then {other} MW</p>\n"
+    files = made.with_text(file, text, "</main>" if file in made.files else None)
+    line = files[file].decode().split(f"it {one}")[0].count("\n") + 1
+    start = len("<p>&lt;é&#10;it ")
+    found = [match for match in scan(files, network, made.explained) if match.file == file]
+    assert found == [
+        Match(file, line, start + 1, "P of bus 3"),
+        Match(file, line, start + len(one) + len("; then ") + 1, "P of bus 4"),
+    ]
+
+
+def test_escaped_signs_hide_nothing(made):
+    """No escape opens a script, a drawing, a string or a comment."""
+    for hidden in (
+        "&lt;script&gt; 94,2 &lt;/script&gt;",
+        "&lt;path d=&quot;94.2&quot;",
+        "94&#39;200.0 kW",
+    ):
+        files = made.with_text("report.html", f"<p>{hidden}</p>", "</main>")
+        assert [match.what for match in made.scan(files)] == ["P of bus 3"]
+    files = made.with_text("certificate.json", r' "x \u0022 94,2 y": 0,', '"files"')
+    assert [match.what for match in made.scan(files)] == ["P of bus 3"]
+
+
+def test_hexadecimal_numbers_beyond_all_are_none(made):
+    assert made.scan({**made.files, "notes.txt": b"0x1p9999 0x0p0 0x1p-9999"}) == ()
+
+
+pieces = st.sampled_from([*"0123456789.,%'\"<>&;#xu\\ e\n", "&#57;", r"\u0039", "９", "\u200b"])
+
+
+@given(st.lists(pieces).map("".join))
+def test_every_character_has_a_place(text):
+    spelled, places = spelled_out(text)
+    assert len(spelled) == len(places)
+    assert (np.diff(places) >= 0).all()
+    assert all(0 <= place < len(text) for place in places)
+    plain = [i for i, place in enumerate(places) if (places == place).sum() == 1]
+    assert all(
+        spelled[i] == text[places[i]] for i in plain if text[places[i]] in "0123456789.,%'\"<>"
+    )
 
 
 def test_a_load_of_a_bus_out_of_service_is_found(tmp_path):

@@ -1,31 +1,36 @@
 """Numbers in text: where they stand, what they may mean, and how many digits they show.
 
-A number is found wherever its digits stand: in words ("LOAD_94.2MW"), attributes, strings, after
-HTML entities and JSON escapes, with an exponent (also a Fortran D), as a hexadecimal float. In
-prose, which is strings, comments and pages, commas and other separators are read in every way they
-may be meant: "94,200" as 94200, as 94.2, and as 94 and 200.
+A number is found wherever its digits stand: in words ("LOAD_94.2MW"), attributes and strings. These
+are the spellings that are read:
+
+- decimal digits with a point, with or without an exponent (also a Fortran D);
+- hexadecimal floats such as 0x1.78p+6, in small letters or capitals;
+- in prose, which is strings, comments and pages, with commas and other separators, in every way
+  they may be meant: "94,200" as 94200, as 94.2, and as 94 and 200;
+- all of these with HTML entities (&#57;) and JSON escapes (backslash, u, 0039) for characters, with
+  decimal digits of any script, full-width ones among them, and with invisible characters between.
 
 Not numbers are dates and times, versions, digests and other long runs of hexadecimal or base64, and
 coordinates of drawings with at most five digits. Numbers with fewer than three significant digits
 are left out: zeros at the end of a whole number do not count, as nobody can tell whether they say
-anything. Numbers in words, mantissas followed by "× 10", and thousands separated by a plain space
-are not read as one number.
+anything. Not read as one number are numbers in words, mantissas followed by "× 10", thousands
+separated by a plain space, digits with tags between them, and raised, circled or percent-encoded
+digits.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import unescape
 
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, BoolArray, FloatArray, IntArray
+from gridveil.publication.scan.spelled_characters import spelled_out
 
 LEAST_DIGITS = 3
 """Numbers with fewer significant digits cannot be told from coincidence."""
 _COORDINATE_DIGITS = 5
 
-_ESCAPE = re.compile(r"&#?\w{1,8};|\\u[0-9a-fA-F]{4}")
 _NO_NUMBER = (
     re.compile(
         r"""(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])
@@ -45,17 +50,17 @@ _NO_NUMBER = (
     re.compile(r"\b(?=[0-9A-Z+/]*[a-z])(?=[0-9a-z+/]*[A-Z])[0-9A-Za-z+/]{40,}={0,2}"),
 )
 """Dates and times, versions, hexadecimal and base64."""
-_HEX_FLOAT = re.compile(r"0x[01]\.[0-9a-fA-F]+p[+-]?[0-9]{1,4}")
+_HEX_FLOAT = re.compile(r"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]{1,4}")
 _PLAIN = re.compile(r"([0-9]+)(\.[0-9]*)?(?:[eEdD]([-+]?[0-9]{1,4}))?|(\.[0-9]+)")
 _THOUSANDS = re.compile(
-    r"(?<![0-9.,])([0-9]{1,3}(?:(?P<sep>[,'’_\u00a0\u2009\u202f]\0*)[0-9]{3})(?:(?P=sep)[0-9]{3})*)"
+    r"(?<![0-9.,])([0-9]{1,3}(?:(?P<sep>[,'’_\u00a0\u2009\u202f])[0-9]{3})(?:(?P=sep)[0-9]{3})*)"
     r"(\.[0-9]+)?(?![0-9]|[.,][0-9])"
 )
 _DECIMAL_COMMA = re.compile(
-    r"(?<![0-9.,])([0-9]+),\0*([0-9]+)(?:[eE]([-+]?[0-9]{1,4}))?(?![0-9]|[.,][0-9])"
+    r"(?<![0-9.,])([0-9]+),([0-9]+)(?:[eE]([-+]?[0-9]{1,4}))?(?![0-9]|[.,][0-9])"
 )
 _CONTINENTAL = re.compile(
-    r"(?<![0-9.,])([0-9]{1,3}(?:(?:[.'’\u00a0\u2009\u202f]\0*[0-9]{3})+(?=,)|(?:\.[0-9]{3}){2,}))"
+    r"(?<![0-9.,])([0-9]{1,3}(?:(?:[.'’\u00a0\u2009\u202f][0-9]{3})+(?=,)|(?:\.[0-9]{3}){2,}))"
     r"(?:,([0-9]+))?(?![0-9]|[.,][0-9])"
 )
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -103,7 +108,7 @@ class Readings(ArrayRecord):
 
 def readings(text: str, suffix: str, least_digits: int = LEAST_DIGITS) -> Readings:
     """Return the numbers of a text, or of the file with such a suffix that holds it."""
-    text = _ESCAPE.sub(_unescaped, text)
+    text, positions = spelled_out(text)
     hidden = text
     for pattern in (*_NO_NUMBER, _HEX_FLOAT):
         hidden = pattern.sub(_blanks, hidden)
@@ -119,7 +124,7 @@ def readings(text: str, suffix: str, least_digits: int = LEAST_DIGITS) -> Readin
     place = np.where(around < 0, starts, places[around, 0]) if len(places) else starts
     last = np.where(around < 0, ends, places[around, 1]) if len(places) else ends
     whole = (place == starts) & (last == ends)
-    return Readings(starts, place, whole, table[:, 3], table[:, 4])
+    return Readings(positions[starts], positions[place], whole, table[:, 3], table[:, 4])
 
 
 def _plain(text: str, least_digits: int) -> Iterator[_Found]:
@@ -143,7 +148,11 @@ def _separated(text: str) -> Iterator[_Found]:
 
 def _hex_floats(text: str) -> Iterator[_Found]:
     for match in _HEX_FLOAT.finditer(text):
-        yield *match.span(), _DOUBLE_DIGITS, abs(float.fromhex(match[0])), 0.0
+        try:
+            value = float.fromhex(match[0])
+        except OverflowError:
+            continue
+        yield *match.span(), _DOUBLE_DIGITS, value, 0.0
 
 
 def _number(
@@ -208,13 +217,6 @@ def _inside(found: list[_Found], spans: IntArray, wanted: bool) -> list[_Found]:
         for one, index in zip(found, around.tolist(), strict=True)
         if index < 0 or one[2] > _COORDINATE_DIGITS
     ]
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    """Return the character that is meant, as long as its escape: places stay what they are."""
-    spelled = match[0]
-    meant = chr(int(spelled[2:], 16)) if spelled[0] == "\\" else unescape(spelled)
-    return " " * len(spelled) if meant == "\n" else meant.ljust(len(spelled), "\0")
 
 
 def _blanks(match: re.Match[str]) -> str:

@@ -29,7 +29,7 @@ class Secrets:
         high = np.searchsorted(self.values, number + slack, side="right")
         distance = np.abs(self.values[low:high] - number)
         same = distance <= distance.min() + SAME * number
-        return self.names[int(self.order[low:high][same].min()) % len(self.names)]
+        return self.names[int((self.order[low:high][same] % len(self.names)).min())]
 
 
 def secrets_of(
