@@ -36,7 +36,8 @@ def document_errors(where: Path | str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        first = error.errors()[0]
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        first = found[0]
         place = excerpt(".".join(map(str, first["loc"])), _LONGEST_PLACE) or "the file"
         message = excerpt(first["msg"], _LONGEST_MESSAGE)
         raise GridveilError(f"{where}: {place}: {message}") from None

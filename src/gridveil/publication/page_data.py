@@ -20,20 +20,29 @@ from gridveil.network.positions import positions
 _POSITION_COLUMNS = ("bus", "x", "y")
 _HISTORY_COLUMNS = ("iteration", "primal", "dual", "rho", "cost")
 _DIGITS = 7
-_LONGEST = 10_000_000
+PLACES = 4
+"""Decimal places of a position."""
+_MOST_ITERATIONS = 1_000_000
 
 
 def positions_file(network: Network) -> bytes:
     """Return where to draw the buses of a network, as a CSV file."""
-    place = positions(network.buses, network.lines).tolist()
+    return file_of_positions(network, positions(network.buses, network.lines))
+
+
+def file_of_positions(network: Network, place: FloatArray) -> bytes:
+    """Return x and y of every bus of a network, of shape (buses, 2), as a CSV file."""
     numbers = network.buses.number.tolist()
-    rows = ((n, f"{x:.4f}", f"{y:.4f}") for n, (x, y) in zip(numbers, place, strict=True))
+    rows = (
+        (n, *(f"{coordinate:.{PLACES}f}" for coordinate in at))
+        for n, at in zip(numbers, place.tolist(), strict=True)
+    )
     return csv_bytes(_POSITION_COLUMNS, rows)
 
 
 def read_positions(data: bytes, network: Network) -> FloatArray:
     """Return x and y of every bus from such a file, of shape (buses, 2)."""
-    rows = _rows(data, _POSITION_COLUMNS, "the file of positions")
+    rows = _rows(data, _POSITION_COLUMNS, "the file of positions", len(network.buses))
     if rows[:, 0].tolist() != network.buses.number.tolist():
         raise GridveilError("the file of positions has other buses than the network")
     return rows[:, 1:]
@@ -51,17 +60,25 @@ def history_file(history: History) -> bytes:
 
 def read_history(data: bytes) -> History:
     """Return the history in such a file. The objective is not published, so it is unknown."""
-    rows = _rows(data, _HISTORY_COLUMNS, "the history of the agents")
+    rows = _rows(data, _HISTORY_COLUMNS, "the history of the agents", _MOST_ITERATIONS)
     primal, dual, rho, cost = rows[:, 1:].T
     return History(primal, dual, rho, np.full(len(rows), np.nan), cost)
 
 
-def _rows(data: bytes, columns: Sequence[str], what: str) -> FloatArray:
+def _rows(data: bytes, columns: Sequence[str], what: str, most: int) -> FloatArray:
+    """Return the numbers of a CSV file, whose lines are counted before any is read."""
+    count = data.count(b"\n") - 1
+    if not 0 <= count <= most:
+        raise GridveilError(f"{what} has too few or too many lines")
+    values = np.empty((count, len(columns)))
     try:
-        head, *rows = csv.reader(io.StringIO(data.decode()))
-        if tuple(head) != tuple(columns) or len(rows) > _LONGEST:
+        lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "ascii", newline="\n"))
+        if tuple(next(lines)) != tuple(columns):
             raise GridveilError(f"{what} has other columns")
-        values = np.array([[float(cell or "nan") for cell in row] for row in rows])
+        for row, cells in zip(values, lines, strict=True):
+            if len(cells) != len(columns):
+                raise GridveilError(f"{what} has a line with other columns")
+            row[:] = [float(cell or "nan") for cell in cells]
     except (ValueError, csv.Error):
         raise GridveilError(f"{what} cannot be read") from None
-    return values.reshape(len(rows), len(columns))
+    return values

@@ -206,4 +206,4 @@ def test_awkward_networks_have_a_report(tmp_path):
     made = release(network, ledger, mechanism=PolarLaplace.of(1, 0.01), beta=0.05, release_id="one")
     text = made.files["report.html"].decode()
     assert "No line" in text
-    assert "A central solver" in text
+    assert "solved by the method bilevel. No history of agents" in text

@@ -5,6 +5,8 @@ import pytest
 
 from gridveil import Ledger, PublicBounds, load_case, release, verify
 from gridveil.claims import ClaimVerdict
+from gridveil.fidelity.base import BandKind
+from gridveil.fidelity.registry import METHODS
 from gridveil.privacy.guarantee import WITHIN_BOUNDS
 from gridveil.publication.signing import SignatureCheck, SignatureState
 from gridveil.publication.statements import DERIVED_SOURCE
@@ -416,6 +418,115 @@ def test_costs_that_are_derived_say_where_from(forged, out):
     assert broken(forged.write(out)) == ["source of O*"]
 
 
-@pytest.mark.parametrize("state", [one for one in SignatureState if one is not SignatureState.GENUINE])
+NOT_GENUINE_NOW = [one for one in SignatureState if one is not SignatureState.GENUINE]
+
+
+@pytest.mark.parametrize("state", NOT_GENUINE_NOW)
 def test_a_release_is_signed_only_if_its_key_is_valid_now(state):
     assert not Verification((), "", None, SignatureCheck(state)).figures()["signed"]
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: text.replace("\n2,", "\n2,0.5,0.5\n2,", 1),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace(",0.", ",0.0", 1),
+        lambda text: text.replace(",0.", ",00.", 1),
+        lambda text: text.rstrip("\n") + "000000009861\n",
+        lambda text: text.rstrip("\n"),
+        lambda text: text + "\n",
+        lambda text: text + "\u0663",
+        lambda text: text.replace("bus,x,y", "bus,y,x"),
+        lambda text: text.replace("\n1,", '\n"1",'),
+        lambda text: "bus,x,y\n" + "1\n" * 5,
+        lambda text: "",
+    ],
+)
+def test_positions_in_another_spelling_are_found(forged, out, spell):
+    text = forged.files["positions.csv"].decode()
+    forged.files["positions.csv"] = spell(text).encode()
+    assert forged.files["positions.csv"] != text.encode()
+    forged.write(out, page=False)
+    assert verdict(out, "positions.csv") in (ClaimVerdict.BROKEN, ClaimVerdict.UNCHECKED)
+
+
+def places(forged, change):
+    """Change the positions, as numbers, in their usual spelling."""
+    head, *rows = forged.files["positions.csv"].decode().splitlines()
+    cells = np.array([row.split(",") for row in rows], dtype=float)
+    cells[:, 1:] = change(cells[:, 1:])
+    lines = [f"{int(n)},{x:.4f},{y:.4f}" for n, x, y in cells.tolist()]
+    forged.files["positions.csv"] = "\n".join([head, *lines, ""]).encode()
+
+
+def test_other_positions_are_not_believed(forged, out):
+    places(forged, lambda at: np.where(np.arange(len(at))[:, None] == 1, 0.9861, at))
+    forged.write(out)
+    assert broken(out) == ["positions.csv"]
+    assert verdict(out, "positions.csv") is ClaimVerdict.UNCHECKED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda at: at + 0.0001,
+        lambda at: np.stack([at[:, 0].max() + at[:, 0].min() - at[:, 0], at[:, 1]], axis=1),
+    ],
+)
+def test_positions_may_differ_by_rounding_and_direction(forged, out, change):
+    places(forged, change)
+    assert broken(forged.write(out)) == []
+
+
+HISTORY = b"iteration,primal,dual,rho,cost\n1,0.5,0.25,10,\n2,1e-09,2e-09,10,17551.9\n"
+
+
+def by_agents(forged):
+    forged.fidelity["method"] = "admm"
+    band = BandKind(forged.fidelity["band"])
+    forged.fidelity["promise"] = METHODS.get("admm").promise(forged.fidelity["beta"], band)
+    forged.compute_again()
+    return forged
+
+
+def test_a_history_without_agents_is_found(forged, out):
+    forged.files["history.csv"] = HISTORY
+    assert broken(forged.write(out)) == ["history.csv"]
+
+
+def test_a_history_of_agents_is_stated(forged, out):
+    by_agents(forged).files["history.csv"] = HISTORY
+    assert verdict(forged.write(out), "history.csv") is ClaimVerdict.STATED
+    del forged.files["history.csv"]
+    assert verdict(forged.write(out), "history.csv") is ClaimVerdict.STATED
+    assert "No history of agents" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: text.replace(b"0.5,", b"0.500000000009861,"),
+        lambda text: text.replace(b"\n2,", b"\n3,"),
+        lambda text: text.replace(b"10,\n", b"10,nan\n"),
+        lambda text: text.replace(b"10,\n", b"inf,\n"),
+        lambda text: text.replace(b"\n", b"\r\n"),
+        lambda text: text + b"\n",
+        lambda text: text.splitlines(keepends=True)[0],
+        lambda text: b"",
+    ],
+)
+def test_a_history_in_another_spelling_is_found(forged, out, spell):
+    by_agents(forged).files["history.csv"] = spell(HISTORY)
+    assert spell(HISTORY) != HISTORY
+    forged.write(out, page=False)
+    assert verdict(out, "history.csv") is ClaimVerdict.BROKEN
+
+
+def test_no_text_of_a_certificate_changes_what_is_seen_of_the_page(forged, out):
+    forged.content["network"] = "case5\u202e100.0 = \u03b5 :deifitreC\u202c"
+    forged.costs.update(provenance="published", source="report\u202e \u2066x", true_cost=None)
+    forged.state_again()
+    assert broken(forged.write(out)) == []
+    page = (out / "report.html").read_text()
+    assert page.replace("\n", "").isprintable()

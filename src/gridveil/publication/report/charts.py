@@ -5,11 +5,11 @@ The text of a shape's `data-tip` is shown below the chart when it is pointed at 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
+from gridveil.publication.report.html import escape
 
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 40

@@ -2,9 +2,11 @@
 
 import base64
 import hashlib
+import html
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib.resources import files
+
+from gridveil.printable import printable
 
 
 def html_page(title: str, body: str) -> bytes:
@@ -21,6 +23,14 @@ def html_page(title: str, body: str) -> bytes:
         f"<body><main>{body}</main><script>{script}</script></body></html>\n"
     )
     return page.encode("utf-8", "replace")
+
+
+def escape(text: str) -> str:
+    """Return a text as it can stand in a page, without a character that is not printable.
+
+    Bidirectional overrides, for example, could change what is seen of the text around it.
+    """
+    return html.escape(printable(text))
 
 
 def page_texts() -> tuple[str, str, str]:

@@ -4,8 +4,6 @@ Everything on it follows from the other files of the release, so that whoever ve
 page again and compares.
 """
 
-from html import escape
-
 import numpy as np
 
 from gridveil.admm.history import History
@@ -14,7 +12,7 @@ from gridveil.opf.operating_point import complex_flows
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.charts import HOT, Curve, bands, bars, curves, network_graph
-from gridveil.publication.report.html import details, html_page, table
+from gridveil.publication.report.html import details, escape, html_page, table
 from gridveil.publication.statements import COSTS_PRIVATE
 
 _NEGLIGIBLE = 1e-6
@@ -43,7 +41,7 @@ def report_page(
             _generators(certificate, published),
             _network(published, place),
             _lines(published),
-            _convergence(history),
+            _convergence(certificate.fidelity.method, history),
             _checks(certificate),
         ]
     )
@@ -219,11 +217,11 @@ def _lines(published: PublishedCase) -> str:
     )
 
 
-def _convergence(history: History | None) -> str:
+def _convergence(method: str, history: History | None) -> str:
     if history is None or not len(history):
         return (
-            "<section><h2>How the loads were found</h2><p>A central solver (Ipopt) solved the "
-            "fidelity phase.</p></section>"
+            "<section><h2>How the loads were found</h2><p>The fidelity phase was solved by the "
+            f"method {escape(method)}. No history of agents is published.</p></section>"
         )
     residuals = curves(
         "Primal and dual residual over the iterations",

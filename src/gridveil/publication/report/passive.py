@@ -5,6 +5,7 @@ end, character by character, with a style and a script that we know by their dig
 stand tags and attributes that our pages have there, and text.
 """
 
+import codecs
 import hashlib
 import re
 from typing import Final
@@ -17,31 +18,28 @@ _FORMER_STYLES: Final = frozenset(
 """SHA-256 of the styles of former versions that differ from that of today."""
 _FORMER_SCRIPTS: Final[frozenset[str]] = frozenset()
 """SHA-256 of the scripts of former versions that differ from that of today."""
-_PAGE = re.compile(
-    '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    '(?:<meta http-equiv="Content-Security-Policy" content="(?P<policy>[^"<>]*)">)?'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<title>[^<]*</title><style>(?P<style>[^<]*)</style></head><body><main>(?P<body>.*)</main>"
-    "<script>(?P<script>.*)</script></body></html>\n",
-    re.DOTALL,
+_HEAD = re.compile(
+    b'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+    b'(?:<meta http-equiv="Content-Security-Policy" content="(?P<policy>[^"<>]*)">)?'
+    b'<meta name="viewport" content="width=device-width, initial-scale=1">'
+    b"<title>[^<]*</title><style>(?P<style>[^<]*)</style></head><body><main>"
 )
-_TAGS = frozenset(
-    re.findall(
-        "[a-z0-9]+",
-        "header section h1 h2 p ul li b span code blockquote details summary div table thead tbody "
-        "tr th td svg line rect circle polyline text",
-    )
+_MIDDLE, _END = b"</main><script>", b"</script></body></html>\n"
+_TAGS = (
+    "header|section|h1|h2|p|ul|li|b|span|code|blockquote|details|summary|div|table|thead|tbody|tr|"
+    "th|td|svg|line|rect|circle|polyline|text"
 )
-_ATTRIBUTES = frozenset(
-    re.findall(
-        r"\S+",
-        "class role tabindex scope aria-label aria-live viewBox data-tip x y x1 x2 y1 y2 cx cy r "
-        "width height points",
-    )
+_ATTRIBUTES = (
+    "class|role|tabindex|scope|aria-label|aria-live|viewBox|data-tip|x|y|x1|x2|y1|y2|cx|cy|r|width|"
+    "height|points"
 )
-_TAG = re.compile(r'<([a-z0-9]+)((?: [a-zA-Z0-9-]+="[^"<>]*")*)/?>|</([a-z0-9]+)>')
-_ATTRIBUTE = re.compile(r' ([a-zA-Z0-9-]+)="[^"]*"')
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_BODY = re.compile(
+    f'(?:[^<]++|<(?:{_TAGS})(?: (?:{_ATTRIBUTES})="[^"<>]*+")*+/?>|</(?:{_TAGS})>)*+'.encode()
+)
+"""Text, and tags and attributes that our pages have; without ever going back in a hostile page."""
+_CONTROL = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
+"""Characters that control something, as UTF-8, but for the line feed."""
+_CHUNK = 1 << 20
 
 
 def is_passive(page: bytes, needs_policy: bool) -> bool:
@@ -51,36 +49,36 @@ def is_passive(page: bytes, needs_policy: bool) -> bool:
         page: The page.
         needs_policy: Whether it must have our content security policy, as pages have since 0.3.
     """
-    try:
-        text = page.decode("utf-8")
-    except UnicodeDecodeError:
+    head, end = _HEAD.match(page), page.rfind(_MIDDLE)
+    if head is None or end < head.end() or not page.endswith(_END):
         return False
-    parts = _PAGE.fullmatch(text)
-    if parts is None or _CONTROL.search(text):
+    if not _is_utf_8(page) or _CONTROL.search(page):
         return False
-    style, script, _ = page_texts()
+    style, script = head["style"].decode(), page[end + len(_MIDDLE) : -len(_END)].decode()
+    todays_style, todays_script, _ = page_texts()
     if not (
-        _is_known(parts["style"], style, _FORMER_STYLES)
-        and _is_known(parts["script"], script, _FORMER_SCRIPTS)
+        _is_known(style, todays_style, _FORMER_STYLES)
+        and _is_known(script, todays_script, _FORMER_SCRIPTS)
     ):
         return False
-    wanted = content_policy(parts["style"], parts["script"])
-    has_policy = parts["policy"] == wanted or (parts["policy"] is None and not needs_policy)
-    return has_policy and _is_plain(parts["body"])
+    policy = head["policy"]
+    has_policy = policy == content_policy(style, script).encode()
+    if not has_policy and (needs_policy or policy is not None):
+        return False
+    return _BODY.fullmatch(page, head.end(), end) is not None
+
+
+def _is_utf_8(data: bytes) -> bool:
+    """Whether bytes are UTF-8, in little memory."""
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    try:
+        for start in range(0, len(data), _CHUNK):
+            decode(data[start : start + _CHUNK])
+        decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_known(text: str, todays: str, former: frozenset[str]) -> bool:
     return text == todays or hashlib.sha256(text.encode()).hexdigest() in former
-
-
-def _is_plain(body: str) -> bool:
-    """Whether a text has tags and attributes only that our pages have."""
-    position = 0
-    while (start := body.find("<", position)) >= 0:
-        tag = _TAG.match(body, start)
-        if tag is None or (tag[1] or tag[3]) not in _TAGS:
-            return False
-        if any(found[1] not in _ATTRIBUTES for found in _ATTRIBUTE.finditer(tag[2] or "")):
-            return False
-        position = tag.end()
-    return True

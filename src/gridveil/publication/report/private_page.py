@@ -4,8 +4,6 @@ It is the paper's scatter of original, noisy and released loads, and the true op
 what the release says of it.
 """
 
-from html import escape
-
 import numpy as np
 
 from gridveil.fidelity.result import relative_gap
@@ -14,7 +12,7 @@ from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.charts import Curve, scatter
-from gridveil.publication.report.html import details, html_page
+from gridveil.publication.report.html import details, escape, html_page
 
 WARNING = "contains raw data, do not publish"
 _LARGEST_MW = 1e15

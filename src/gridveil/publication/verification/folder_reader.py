@@ -15,22 +15,35 @@ from typing import Final
 
 from gridveil.errors import GridveilError
 from gridveil.printable import excerpt
-from gridveil.publication.folder import CERTIFICATE, LOADS, NETWORK, REPORT, SIGNATURE
+from gridveil.publication.folder import (
+    CERTIFICATE,
+    HISTORY,
+    LOADS,
+    NETWORK,
+    POSITIONS,
+    REPORT,
+    SIGNATURE,
+)
 
 _KIB, _MIB = 2**10, 2**20
 
 LIMITS: Final[Mapping[str, int]] = MappingProxyType(
     {
-        CERTIFICATE: 16 * _MIB,
+        CERTIFICATE: 2 * _MIB,
         SIGNATURE: 64 * _KIB,
-        NETWORK: 256 * _MIB,
-        LOADS: 64 * _MIB,
-        REPORT: 64 * _MIB,
-        "history.csv": 256 * _MIB,
-        "positions.csv": 64 * _MIB,
+        NETWORK: 64 * _MIB,
+        LOADS: 8 * _MIB,
+        REPORT: 96 * _MIB,
+        HISTORY: 64 * _MIB,
+        POSITIONS: 8 * _MIB,
     }
 )
-"""The largest size of each file of a release, in bytes."""
+"""The largest size of each file of a release, in bytes.
+
+Of a network with 78,484 buses, the largest of PGLib, a release has a certificate of 0.9 MB, a case
+file of 16 MB (of version 0.2, with all of the source file, 30 MB), 2.4 MB of loads, 1.6 MB of
+positions and a report of 69 MB. A history of a million iterations has 60 MB.
+"""
 MOST_ENTRIES = 100
 """The most entries that the folder of a release may have."""
 

@@ -40,6 +40,7 @@ from gridveil.publication.verification.folder_reader import (
     read_release_file,
 )
 from gridveil.publication.verification.model_file import is_model, loads_table
+from gridveil.publication.verification.page_files import history_claims, positions_claim
 
 _SHOWN = 200
 """Characters of a list of files that are shown."""
@@ -122,6 +123,10 @@ def file_claims(files: ReleaseFiles) -> Iterator[Claim]:
     """Check the files against each other."""
     yield _model(files)
     yield _loads(files)
+    if files.read.version > 2:
+        of = files.certificate
+        yield positions_claim(files.contents[POSITIONS], files.network, of.software)
+        yield from history_claims(files.contents.get(HISTORY), of.fidelity.method)
     yield _page(files)
 
 
@@ -159,6 +164,8 @@ def _has_loads_in_any_spelling(files: ReleaseFiles) -> bool:
         (int(bus.column("bus_i")[row]), *(float(bus.column(n)[row]) for n in ("Pd", "Qd")))
         for row in files.load_rows
     ]
+    if files.contents[LOADS].count(b"\n") > len(wanted) + 1:
+        return False
     try:
         rows = list(csv.reader(io.StringIO(files.contents[LOADS].decode())))
         found = [(int(n), float(p), float(q)) for n, p, q in rows[1:]]
