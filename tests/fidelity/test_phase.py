@@ -34,7 +34,7 @@ def study(network, alpha, beta, method, seed=1, **options):
 def check(result, beta):
     assert result.status.solved
     assert result.max_violation <= 1e-6
-    assert result.worst_generator_gap <= beta * (1 + 1e-6)
+    assert result.worst_generator_gap <= beta * (1 + 1e-6) + 1e-8  # Ipopt's tolerance
     assert result.band_slack.min() >= -1e-7
     # Recomputed once more, by hand.
     assert violations(result.network, result.point).largest == result.max_violation
