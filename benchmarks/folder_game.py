@@ -7,10 +7,10 @@ player knows everything else about both: all other loads, the true costs of eith
 byte of the folder, and guesses where it is sure enough. Under ε-differential privacy a guess is
 right with probability at most e^ε/(1 + e^ε), whatever it looks at; its hit rate bounds ε.
 
-It looks at each number of the certificate, the loads and the case file by itself, at the length of
-each file, at how near O* and the optimal cost are to the true costs of either network, at how near
-the released load is to either, and at the best linear combination of all numbers. A pilot decides
-which of these speaks; the trials after the pilot count.
+It plays by how near the released load is to either; by how near O* is to the true costs of either
+network, and the optimal cost; by the best linear combination of all numbers of the folder; and by
+the one number of the certificate, the loads and the case file, or length of a file, that speaks
+most. A pilot decides how; the trials after it count.
 
 The attack: with all other loads known, the load at which the network's optimal cost is ΣO*.
 """
@@ -44,7 +44,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
 }
 CONFIDENCE = 0.99
 LEARN, CHOOSE = 0.25, 0.15
-"""Shares of the trials to fit the combination on, and to choose what to look at."""
+"""Shares of the trials to fit the combination on, and to choose thresholds and numbers on."""
 _SHARES = np.geomspace(0.01, 1.0, 30)
 
 
@@ -115,7 +115,7 @@ def knowledge(networks: tuple[Network, Network]) -> Knowledge:
 def guess(
     seen: Sequence[Mapping[str, float] | None], coins: np.ndarray, known: Knowledge, error: float
 ) -> Score:
-    """Guess by what speaks most on a pilot."""
+    """Return the best of five plays; each has its part of the error probability."""
     keys = sorted({key for one in seen if one is not None for key in one})
     table = np.array([[np.nan if one is None else one.get(key, np.nan) for key in keys]
                       for one in seen])  # fmt: skip
@@ -126,15 +126,18 @@ def guess(
     features = np.hstack([filled, missing.astype(float)])
     spread = features.std(axis=0)
     features = (features - features.mean(axis=0))[:, spread > 0] / spread[spread > 0]
-    signed = [
-        *features.T,
-        _combined(features, coins, int(LEARN * len(coins))),
-        _nearer(columns[f"loads {LOAD} 1"], known.loads),
-        _nearer(columns["certificate.fidelity.cost_target"], known.costs),
-        _nearer(columns["certificate.fidelity.cost_optimal"], known.costs),
-    ]
-    statistics = (Statistic(values, quantiles(values, _SHARES)) for values in signed)
-    return by_statistics(statistics, coins, error, LEARN, CHOOSE)
+    plays = (
+        [_nearer(columns[f"loads {LOAD} 1"], known.loads)],
+        [_nearer(columns["certificate.fidelity.cost_target"], known.costs)],
+        [_nearer(columns["certificate.fidelity.cost_optimal"], known.costs)],
+        [_combined(features, coins, int(LEARN * len(coins)))],
+        features.T,
+    )
+    found = []
+    for values in plays:
+        statistics = (Statistic(one, quantiles(one, _SHARES)) for one in values)
+        found.append(by_statistics(statistics, coins, error / len(plays), LEARN, CHOOSE))
+    return max(found, key=lambda play: play.bound)
 
 
 def _combined(features: np.ndarray, coins: np.ndarray, pilot: int) -> np.ndarray:
