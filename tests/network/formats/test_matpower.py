@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import example, given, settings
@@ -148,6 +149,50 @@ def test_decimal_commas_are_refused_and_not_read_as_columns(between: str):
 def test_rows_with_one_kind_of_separator_are_read(between: str):
     wanted = parse(TINY.text()).tables["bus"].values.tolist()
     assert parse(with_bus_rows(TINY.bus, ".", between)).tables["bus"].values.tolist() == wanted
+
+
+@pytest.mark.parametrize("load", ["94", "94.5", "-94.5", "9e1", "0"])
+def test_whether_commas_are_decimal_does_not_depend_on_a_load(load: str):
+    """A failure before the draw may show nothing of a load."""
+    rows = [
+        "1,3, 0, 0, 0.0, 0, 1, 1, 0, 230, 1, 2, 0",
+        f"2,1, {load}, 9, 0, 0, 1, 1, 0, 230, 1, 2, 0",
+    ]
+    start = TINY.text().index("mpc.bus = [")
+    end = TINY.text().index("];", start)
+    with pytest.raises(CaseError) as error:
+        parse(f"{TINY.text()[:start]}mpc.bus = [\n{rows[0]};\n{rows[1]};\n{TINY.text()[end:]}")
+    (problem,) = error.value.problems
+    assert (problem.row, problem.reason.partition(":")[0]) == (2, "looks like decimal commas")
+
+
+HOSTILE_LINES = {
+    "function": lambda size: "function mpc = case" + " " * size + "x",
+    "assignment": lambda size: "mpc.x" + " " * size + "x",
+    "value": lambda size: "mpc.x = 1" + " " * size + "x",
+    "quotes": lambda size: "mpc.x = '" + "'" * size,
+    "statements": lambda size: "".join(f"mpc.a{i}=1;" for i in range(size // 11)),
+    "continued": lambda size: "mpc.a = [" + "1...\n" * (size // 5) + "];",
+    "rows": lambda size: "mpc.a = [" + ";" * size + "];",
+    "commas": lambda size: "mpc.bus = [1,1 " + " " * size + ",];",
+    "cells": lambda size: "mpc.x = {" + "\n'" * (size // 2) + "};",
+}
+"""Lines of about a size, made to take long."""
+
+
+@pytest.mark.parametrize("name", HOSTILE_LINES)
+def test_the_time_of_the_reader_grows_no_faster_than_the_text(name: str):
+    """With its square, the larger text would take 256 times as long as the smaller one."""
+
+    def seconds(size: int) -> float:
+        text = f"mpc.version = '2';\n{HOSTILE_LINES[name](size)}\n"
+        start = process_time()
+        with pytest.raises(CaseError):
+            parse(text)
+        return process_time() - start
+
+    small = max(seconds(2**16) for _ in range(3))
+    assert seconds(2**20) <= 48 * small + 0.25
 
 
 @pytest.mark.parametrize("load", ["1,200.5", "1\u00a0200.5", "９４.2", "94\u200b.2"])

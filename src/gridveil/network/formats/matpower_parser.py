@@ -8,7 +8,7 @@ could change the network.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,9 +17,10 @@ import numpy as np
 from gridveil.network.case_file import COLUMNS, LOAD_COLUMNS, REQUIRED_COLUMNS, CaseFile, Table
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 
-_FUNCTION = re.compile(r"function\s+(?P<struct>\w+)\s*=\s*\w+\s*(\(\s*\))?\s*;?$")
-_ASSIGNMENT = re.compile(r"(?P<struct>[A-Za-z]\w*)\.(?P<name>[\w.]+)\s*=\s*(?P<value>.*)$")
-_SCALAR = re.compile(r"(?P<value>'(?:[^']|'')*'|\"[^\"]*\"|[^;,\s]+)\s*(?:[;,]\s*(?P<rest>.*))?$")
+_FUNCTION = re.compile(r"function\s++(?P<struct>\w++)\s*+=\s*+\w++\s*+(?:\(\s*+\)\s*+)?;?$")
+_END = re.compile(r"(?:end|return)[;, \t]*+$")
+_ASSIGNMENT = re.compile(r"(?P<struct>[A-Za-z]\w*+)\.(?P<name>[\w.]++)\s*+=\s*+")
+_SCALAR = re.compile(r"(?P<value>'(?:[^']++|'')*+'|\"[^\"]*+\"|[^;,\s]++)\s*+(?:[;,]\s*+|$)")
 _STRING = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"")
 _NUMBER = re.compile(
     r"0[xX][0-9a-fA-F.]+(?:[pP][-+]?[0-9]+)?|[-+]?\.?[0-9](?:[.,]?[0-9])*(?:[eEdD][-+]?[0-9]+)?"
@@ -27,7 +28,9 @@ _NUMBER = re.compile(
 _BLANKS = re.compile(r"[ \t\r\n\f\v]+")
 _TIGHT_COMMA = re.compile(r"[0-9],[0-9]")
 _LOOSE_COMMA = re.compile(r"[^\S\n],|,[^\S\n]")
-_BLANK_ALONE = re.compile(r"[^\s,]\s+[^\s,]")
+_BLANK_ALONE = re.compile(r"[^\s,]\s++[^\s,]")
+_TOKEN = re.compile(r"[^\s,]++")
+_LOADS = {COLUMNS[table].index(column) for table, column in LOAD_COLUMNS}
 _SCALARS = {"version", "baseMVA"}
 _MATLAB = "MATLAB code is not run: only assignments such as 'mpc.bus = [...]' are read"
 _LONGEST = 400
@@ -118,9 +121,7 @@ class _Parser:
 
     def parse(self, name: str) -> CaseFile:
         for line in self._lines:
-            rest: _Line | None = line
-            while rest is not None:
-                rest = self._statement(rest)
+            self._read_line(line)
         self._check_version()
         base_mva = self._base_mva()
         broken = {problem.component for problem in self._problems}
@@ -137,29 +138,34 @@ class _Parser:
             self._source, name, self._text, base_mva, self._tables, self._sections, self._others
         )
 
-    def _statement(self, line: _Line) -> _Line | None:
-        """Read a statement; return what follows it on the same line."""
-        code = line.code.strip()
-        if code.startswith("function"):
-            self._function(code, line)
+    def _read_line(self, line: _Line) -> None:
+        """Read the statements of a line, from left to right."""
+        code = line.code.rstrip()
+        at: int | None = len(code) - len(code.lstrip())
+        while at is not None:
+            at = self._statement(code, at, line)
+
+    def _statement(self, code: str, at: int, line: _Line) -> int | None:
+        """Read a statement of a line; return where the next one on it begins."""
+        if code.startswith("function", at):
+            self._function(code[at:], line)
             return None
-        if code.rstrip(";, \t") in ("end", "return"):
+        if _END.match(code, at):
             return None
-        match = _ASSIGNMENT.match(code)
+        match = _ASSIGNMENT.match(code, at)
         if not match or match["struct"] != self._struct:
-            self._fail(ProblemKind.SYNTAX, f"cannot read {_excerpt(code)}. {_MATLAB}", line)
-        name, value = match["name"], match["value"]
+            self._fail(ProblemKind.SYNTAX, f"cannot read {_excerpt(code[at:])}. {_MATLAB}", line)
+        name, value = match["name"], match.end()
         if name in self._sections:
             reason = f"mpc.{name} is assigned a second time (first in line {self._sections[name]})"
             self._fail(ProblemKind.DUPLICATE, reason, line)
         self._sections[name] = line.number
-        if value.startswith("["):
-            offset = line.start + line.code.index("[", line.code.index("=")) + 1
-            self._matrix(name, line, offset)
-        elif value.startswith("{"):
-            self._cells(name, line)
+        if code.startswith("[", value):
+            self._matrix(name, line, line.start + value + 1)
+        elif code.startswith("{", value):
+            self._cells(name, _Line(line.number, line.start + value, code[value:]))
         else:
-            return self._scalar(name, value, line)
+            return self._scalar(name, code, value, line)
         return None
 
     def _function(self, code: str, line: _Line) -> None:
@@ -174,23 +180,20 @@ class _Parser:
             self._fail(ProblemKind.SYNTAX, f"a second function. {_MATLAB}", line)
         self._struct, self._in_function = match["struct"], True
 
-    def _scalar(self, name: str, code: str, line: _Line) -> _Line | None:
-        match = _SCALAR.match(code)
+    def _scalar(self, name: str, code: str, at: int, line: _Line) -> int | None:
+        match = _SCALAR.match(code, at)
         if not match:
-            reason = f"cannot read {_excerpt(code)} as the value of mpc.{name}"
+            reason = f"cannot read {_excerpt(code[at:])} as the value of mpc.{name}"
             self._fail(ProblemKind.SYNTAX, reason, line)
         self._scalars[name] = match["value"].strip("'\"")
         if name not in _SCALARS:
             self._others[name] = match["value"]
-        rest = match["rest"]
-        if not rest:
-            return None
-        return _Line(line.number, line.start + len(line.code.rstrip()) - len(rest), rest)
+        return match.end() if match.end() < len(code) else None
 
     def _cells(self, name: str, first: _Line) -> None:
         """Read a cell array, names and notes, as text."""
         depth, line = 0, first
-        lines = [first.code[first.code.index("{") :].strip()]
+        lines = [first.code.strip()]
         while True:
             bare = _STRING.sub("", line.code)
             depth += bare.count("{") - bare.count("}")
@@ -205,7 +208,8 @@ class _Parser:
         lines: list[int] = []
         spans: list[tuple[int, int]] = []
         line, start = first, body_start
-        pending: tuple[str, int, int] | None = None  # a row continued with "..."
+        parts: list[str] = []  # of a row; several if it is continued with "..."
+        origin = start, line.number
         comma_row: int | None = None
         while True:
             code = line.code[start - line.start :]
@@ -220,18 +224,19 @@ class _Parser:
             pieces = code.split(";")
             for index, piece in enumerate(pieces):
                 end = start + len(piece)
-                row = f"{pending[0].strip()}\n{piece.strip()}" if pending else piece
-                origin = pending[1:] if pending else (start, line.number)
-                pending = None
+                if not parts:
+                    origin = start, line.number
+                parts.append(piece.strip())
+                start = end + 1
                 if dots and index == len(pieces) - 1:
-                    pending = (row, *origin)
-                elif tokens := _tokens(row):
-                    if comma_row is None and _has_decimal_commas(row):
+                    continue
+                row, parts = "\n".join(parts), []
+                if tokens := _tokens(row):
+                    if comma_row is None and _has_decimal_commas(name, row):
                         comma_row = len(rows)
                     rows.append(tokens)
                     lines.append(origin[1])
                     spans.append((origin[0], end))
-                start = end + 1
             if bracket:
                 break
             line = self._next_line(name, first)
@@ -355,17 +360,25 @@ def _tokens(row: str) -> list[str]:
     return spaced.split() if row.isascii() else [t for t in _BLANKS.split(spaced) if t]
 
 
-def _has_decimal_commas(row: str) -> bool:
-    """Return whether commas seem to stand inside numbers, and something else between them.
+def _has_decimal_commas(name: str, row: str) -> bool:
+    """Return whether commas seem to stand inside numbers of a row, and something else between them.
 
     A comma without blanks among commas with blanks may separate like these. It is taken for a
     decimal comma if no number has a decimal point. A line break, where the row was continued,
-    tells nothing about a comma beside it.
+    tells nothing about a comma beside it. How loads are spelled plays no part.
     """
-    if "," not in row or not _TIGHT_COMMA.search(row):
+    if "," not in row:
         return False
-    row = row.strip()
+    row = _without_loads(row.strip()) if name == "bus" else row.strip()
+    if not _TIGHT_COMMA.search(row):
+        return False
     return bool(_BLANK_ALONE.search(row) or ("." not in row and _LOOSE_COMMA.search(row)))
+
+
+def _without_loads(row: str) -> str:
+    """Return a row of the bus table with 0 in the place of its loads."""
+    column = count()
+    return _TOKEN.sub(lambda token: "0" if next(column) in _LOADS else token[0], row)
 
 
 def _number(token: str) -> float:

@@ -55,5 +55,5 @@ def _number_text(value: float) -> str:
 
 
 def _short_text(value: float) -> str:
-    """Return the same, whole numbers without a decimal point."""
-    return _number_text(value).removesuffix(".0")
+    """Return the same, whole numbers without a decimal point, and 0 without a sign."""
+    return _number_text(value + 0.0).removesuffix(".0")
