@@ -21,6 +21,20 @@ def test_neighbours_are_drawn_near_each_other():
     assert apart.min() > 1e-3
 
 
+@pytest.mark.parametrize("name", ["case5_pjm", "case30_ieee", "case118_ieee"])
+def test_places_do_not_depend_on_signs_that_differ_between_machines(name, monkeypatch):
+    network = load_case(name)
+    place = positions(network.buses, network.lines)
+    svd = np.linalg.svd
+
+    def mirrored(values, full_matrices):
+        left, sizes, right = svd(values, full_matrices=full_matrices)
+        return -left, sizes, -right
+
+    monkeypatch.setattr(np.linalg, "svd", mirrored)
+    assert np.array_equal(place, positions(network.buses, network.lines))
+
+
 @pytest.mark.parametrize("name", ["case3_lmbd", "case1354_pegase"])
 def test_small_and_large_networks_have_a_place(name):
     network = load_case(name)

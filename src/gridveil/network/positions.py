@@ -36,7 +36,10 @@ def _from_pivots(hops: FloatArray) -> FloatArray:
     centred = square - square.mean(axis=0) - square.mean(axis=1, keepdims=True) + square.mean()
     _, _, directions = np.linalg.svd(centred, full_matrices=False)
     place = np.zeros((hops.shape[1], 2))
-    place[:, : len(directions[:2])] = directions[:2].T * np.sqrt(hops.shape[1])
+    main = directions[:2]  # with the sign that makes the first large coordinate positive
+    first = np.argmax(np.abs(main) >= np.abs(main).max(axis=1, keepdims=True) / 2, axis=1)
+    main = main * np.where(main[np.arange(len(main)), first] < 0, -1, 1)[:, None]
+    place[:, : len(main)] = main.T * np.sqrt(hops.shape[1])
     # Buses at the same place could never be told apart again.
     return place + np.random.default_rng(0).normal(scale=1e-3, size=place.shape)
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -103,6 +104,15 @@ class Calibration:
                 f"epsilon = {epsilon} asks for noise of about {float(a / e):g} p.u. on a grid of "
                 f"{float(g):g} p.u., more than can be drawn; raise epsilon or the grid step"
             )
+        return calibration
+
+    @classmethod
+    def from_specification(cls, parameters: Mapping[str, str]) -> "Calibration":
+        """Return the calibration of a specification, which has one spelling; refuse any other."""
+        texts = {name: parameters.get(name, "") for name in ("epsilon", "alpha", "step")}
+        calibration = cls.of(**texts)
+        if calibration.specification() != texts:
+            raise GridveilError("parameters: exact numbers are spelled in one way, such as 1/10")
         return calibration
 
     def specification(self) -> dict[str, str]:

@@ -13,6 +13,10 @@ from gridveil.arrays import FloatArray
 
 LOADS_COLUMNS: Final = ("bus", "p_mw", "q_mvar")
 """The columns of the table of loads."""
+PACKAGES: Final = ("casadi", "numba", "numpy", "opendp", "scipy")
+GPU_PACKAGE: Final = "numba-cuda"
+SOFTWARE: Final = frozenset(("gridveil", "python", GPU_PACKAGE, *PACKAGES))
+"""What the bytes of a release depend on; its versions stand in the certificate."""
 _ROUNDING = 1e-6
 """How far, relatively, a kept gap may exceed β through rounding."""
 _MOST_DIGITS = 12
@@ -20,6 +24,9 @@ _MOST_DIGITS = 12
 SMALLEST_BASE, LARGEST_BASE = 1e-3, 1e5
 """Bases of per unit, in MVA, that a network can have: with others, tolerances mean nothing."""
 
+FIRST_RELEASE = "this ledger knew no earlier release of any load"
+EARLIER_RELEASES = "this ledger knew earlier releases"
+"""What a ledger knew when it charged a release."""
 COSTS_PRIVATE, COSTS_PUBLISHED, COSTS_DERIVED = "private", "published", "derived"
 """Where the costs O* come from."""
 DERIVED_SOURCE = "computed from the raw loads by AC-OPF; not protected by the noise"

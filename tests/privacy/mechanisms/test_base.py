@@ -8,7 +8,7 @@ import pytest
 
 from gridveil import GridveilError, Mechanism, ProductLaplace, privatise, release
 from gridveil.network.library import load_case
-from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)

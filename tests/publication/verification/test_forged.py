@@ -1,5 +1,7 @@
 """Forged releases that contradict themselves nowhere are found by what they claim."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -293,7 +295,8 @@ def with_base(forged, base, alpha_pu):
         noise_scale_pu=1.002 * alpha_pu,
         cumulative_distance_mva=alpha_pu * base,
     )
-    forged.protection["parameters"].update(alpha=repr(alpha_pu), step=repr(alpha_pu / 1000))
+    exact = {"alpha": Fraction(repr(alpha_pu)), "step": Fraction(repr(alpha_pu / 1000))}
+    forged.protection["parameters"].update({name: str(value) for name, value in exact.items()})
     forged.costs["true_cost"] = None
     forged.state_again()
     forged.compute_again()
@@ -467,16 +470,117 @@ def test_other_positions_are_not_believed(forged, out):
     assert verdict(out, "positions.csv") is ClaimVerdict.UNCHECKED
 
 
+@pytest.mark.parametrize("change", [lambda at: at, lambda at: [1, 0] + at * [-1, 1]])
+def test_positions_may_differ_by_rounding_and_direction(forged, out, change, monkeypatch):
+    """Half-way between two roundings, the last bits of a machine decide."""
+    at = np.array([[0.0, 0.12345], [1.0, 0.5], [0.3, 0.25], [0.4, 0.75], [0.6, 1.0]])
+    places(forged, lambda _: change(at))
+    forged.write(out)
+    for bits in (-1e-12, 1e-12):
+        near = at + np.where(at == 0.12345, bits, 0.0)
+        monkeypatch.setattr(
+            "gridveil.publication.verification.page_files.positions", lambda *_, own=near: own
+        )
+        assert broken(out) == []
+
+
+@pytest.mark.parametrize("moved", [(slice(None), slice(None)), (1, 0), (2, 1)])
+def test_no_digit_of_a_position_is_free(forged, out, moved):
+    """A unit in the last place of each would be a bit that nobody checks."""
+
+    def change(at):
+        at[moved] += 0.0001
+        return at
+
+    places(forged, change)
+    assert broken(forged.write(out)) == ["positions.csv"]
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        lambda at: at + 0.0001,
-        lambda at: np.stack([at[:, 0].max() + at[:, 0].min() - at[:, 0], at[:, 1]], axis=1),
+        {"epsilon": "1." + "0" * 12 + "942"},
+        {"epsilon": "1.0"},
+        {"epsilon": "+1"},
+        {"alpha": " 1/10\n"},
+        {"alpha": "942190478000/9421904780000"},
+        {"alpha": "0.1"},
+        {"alpha": "1/10" + "0" * 14 + "1"},
+        {"step": "1e-4"},
+        {"step": "1/10000" + "0" * 9 + "1"},
     ],
 )
-def test_positions_may_differ_by_rounding_and_direction(forged, out, change):
-    places(forged, change)
+def test_parameters_have_one_spelling_and_are_exactly_the_figures(forged, out, change):
+    forged.protection["parameters"].update(change)
+    assert "parameters" in broken(forged.write(out))
+
+
+@pytest.mark.parametrize("change", [{"alpha": "0.1"}, {"step": "1"}, {"epsilon": "1.0"}])
+def test_parameters_of_the_piecewise_mechanism_have_one_spelling(piecewise, out, change):
+    forged = Forgery.of(piecewise)
+    forged.protection["parameters"].update(change)
+    assert "parameters" in broken(forged.write(out))
+
+
+@pytest.mark.parametrize("figure", ["epsilon", "alpha_pu", "grid_step_pu"])
+def test_no_last_digit_of_a_figure_is_free(forged, out, figure):
+    forged.protection[figure] *= 1 + 1e-12
+    assert "parameters" in broken(forged.write(out))
+
+
+def test_parameters_that_the_mechanism_cannot_have_are_found(forged, out):
+    """A grid of 5 p.u. lets a promise about 0.1 p.u. say nothing of the values released."""
+    forged.protection["parameters"]["step"] = "5"
+    forged.protection.update(grid_step_pu=5.0, noise_scale_pu=0.1 + 10)
+    forged.costs["true_cost"] = None
+    assert "parameters" in broken(forged.write(out))
+
+
+def test_what_was_spent_is_the_owners_word_beyond_what_follows(forged, out):
+    forged.protection["cumulative_epsilon"] = 123.0
     assert broken(forged.write(out)) == []
+    assert verdict(out, "cumulative ε") is ClaimVerdict.STATED
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "",
+        "LOADS 21.7 12.7 94.2",
+        "2026-11-19",
+        "2026-11-19T04:00:00",
+        "2026-11-19T04:00:00+01:00",
+        "2026-11-19T04:00:00.942190+00:00",
+        "2026-11-19 04:00:00+00:00",
+        "2026-13-19T04:00:00+00:00",
+        "0001-01-01T00:00:00+14:00",
+    ],
+)
+def test_the_time_of_the_draw_is_a_time(forged, out, time):
+    forged.content["drawn_at"] = time
+    assert broken(forged.write(out)) == ["noise"]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("\u202eloads", "1.0"),
+        ("loads", "94.2"),
+        ("numpy", "2" * 41),
+        ("numpy", "2 4"),
+        ("numpy", ""),
+    ],
+)
+def test_software_is_named_by_versions_alone(forged, out, name, version):
+    forged.content["software"][name] = version
+    assert "release" in broken(forged.write(out))
+
+
+def test_zeros_have_no_sign(forged, out):
+    text = forged.files["network.m"]
+    forged.files["network.m"] = text.replace(b"\t0\t", b"\t-0\t", 1)
+    assert forged.files["network.m"] != text
+    assert broken(forged.write(out)) == ["network.m"]
 
 
 HISTORY = b"iteration,primal,dual,rho,cost\n1,0.5,0.25,10,\n2,1e-09,2e-09,10,17551.9\n"

@@ -20,7 +20,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim, proved
 from gridveil.errors import GridveilError, raised_where
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.calibration import Number
+from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import UNIT, WITHIN_BOUNDS, WITHIN_DISTANCE, Guarantee, promise
 from gridveil.privacy.sampling.grid import LARGEST
 
@@ -72,6 +72,11 @@ class StatedProtection:
     def epsilon_loads(self) -> float:
         """What paid for the loads."""
         return self.epsilon - self.epsilon_costs
+
+    def is_epsilon(self, loads: Fraction) -> bool:
+        """Whether its ε is the double of this, for the loads, and of what paid for the costs."""
+        paid = exact(float(loads), "epsilon") + exact(self.epsilon_costs, "epsilon of the costs")
+        return self.epsilon == float(paid)
 
 
 class Mechanism(ABC):

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from gridveil.claims import Claim, claim, number_claim
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import are_bounds
-from gridveil.privacy.calibration import Calibration, Number, exact
+from gridveil.privacy.calibration import Calibration, Number
 from gridveil.privacy.guarantee import L1, WITHIN_DISTANCE, Guarantee
 from gridveil.privacy.mechanisms.base import (
     Mechanism,
@@ -72,8 +72,8 @@ class LaplaceMechanism(Mechanism):
     def from_parameters(cls, parameters: Mapping[str, str]) -> Self | None:
         """Make the mechanism from its specification, without the bounds it may be clamped to."""
         try:
-            return cls.of(*(parameters[name] for name in ("epsilon", "alpha", "step")))
-        except (KeyError, GridveilError):
+            return cls(Calibration.from_specification(parameters))
+        except GridveilError:
             return None
 
     def noise_variance(self) -> float:
@@ -95,24 +95,28 @@ class LaplaceMechanism(Mechanism):
         yield number_claim("noise scale (p.u.)", scale, found, _EXACT)
         yield claim("metric", stated.metric, L1, stated.metric == L1)
         if stated.parameters:
-            yield _parameters_claim(stated, alpha)
+            yield cls._parameters_claim(stated)
+
+    @classmethod
+    def _parameters_claim(cls, stated: StatedProtection) -> Claim:
+        """Check that the exact parameters are those of the figures, and can be the mechanism's."""
+        made = cls.from_parameters(stated.parameters)
+        if made is None:
+            found = f"not readable, or such as {cls.name} cannot have"
+            return claim("parameters", "as in the figures", found, False)
+        c = made.calibration
+        same = (
+            _are_known(stated.parameters)
+            and stated.is_epsilon(c.epsilon)
+            and (float(c.alpha), float(c.step)) == (stated.alpha_pu, stated.grid_step_pu)
+        )
+        shown = ", ".join(f"{name} {text}" for name, text in c.specification().items())
+        return claim("parameters", "as in the figures", shown, same)
 
 
-def _parameters_claim(stated: StatedProtection, alpha: float) -> Claim:
-    """Check that the exact parameters are those of the figures."""
-    figures = {"epsilon": stated.epsilon_loads, "alpha": alpha, "step": stated.grid_step_pu}
-    try:
-        found = {name: float(exact(stated.parameters[name], name)) for name in figures}
-    except (KeyError, GridveilError):
-        return claim("parameters", "as in the figures", "not readable", False)
-    extra = set(stated.parameters) - {"mechanism", *figures}
-    known = not extra or (
-        extra == _CLAMPED
-        and stated.parameters["clamped"] == "yes"
-        and are_bounds(stated.parameters)
+def _are_known(parameters: Mapping[str, str]) -> bool:
+    """Whether there are no parameters but those of the mechanism and of public bounds."""
+    extra = set(parameters) - {"mechanism", "epsilon", "alpha", "step"}
+    return not extra or (
+        extra == _CLAMPED and parameters["clamped"] == "yes" and are_bounds(parameters)
     )
-    same = known and all(
-        abs(found[name] - figures[name]) <= _EXACT * figures[name] for name in figures
-    )
-    shown = ", ".join(f"{name} {value:g}" for name, value in found.items())
-    return claim("parameters", "as in the figures", shown, same)

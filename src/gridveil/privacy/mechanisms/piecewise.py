@@ -21,7 +21,6 @@ outputs must fit into whole numbers: ε that are too small for the bounds are re
 mechanism is made, by public numbers alone.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,8 +48,6 @@ from gridveil.privacy.sampling.blocks import in_blocks
 from gridveil.privacy.sampling.exact import bernoulli, uniform_below
 from gridveil.privacy.sampling.grid import LARGEST_LOAD
 
-_EXACT = 1e-9
-"""Relative difference of figures that follow from each other."""
 _WIDEST = LARGEST_LOAD
 """The largest output, in grid steps: half of what a private value may have."""
 
@@ -272,21 +269,13 @@ def _caution_of(stated: StatedProtection) -> str:
 def _parameters_claim(stated: StatedProtection, kind: str) -> Claim:
     """Check that the exact parameters give the figures."""
     try:
-        epsilon, alpha, step = (
-            exact(stated.parameters[name], name) for name in ("epsilon", "alpha", "step")
-        )
-        found = {
-            "epsilon": (float(epsilon if kind == "sound" else 2 * epsilon / alpha)),
-            "step": float(step),
-        }
-    except (KeyError, GridveilError, ZeroDivisionError):
-        return claim("parameters", "as in the figures", "not readable", False)
-    figures = {"epsilon": stated.epsilon_loads, "step": stated.grid_step_pu}
+        c = Calibration.from_specification(stated.parameters)
+        same = stated.is_epsilon(c.epsilon if kind == "sound" else 2 * c.epsilon / c.alpha)
+    except GridveilError:
+        return claim("parameters", "as in the figures", "not readable, or too coarse", False)
     known = set(stated.parameters) == _PARAMETERS and are_bounds(stated.parameters)
-    same = known and all(
-        math.isclose(found[name], figures[name], rel_tol=_EXACT) for name in figures
-    )
-    shown = ", ".join(f"{name} {value:g}" for name, value in found.items())
+    same = same and known and float(c.step) == stated.grid_step_pu
+    shown = ", ".join(f"{name} {text}" for name, text in c.specification().items())
     return claim("parameters", "as in the figures", shown, same)
 
 

@@ -24,16 +24,22 @@ from gridveil.publication.page_data import (
     read_positions,
 )
 
-_NEAR = 1.5 * 10.0**-PLACES
-"""How far apart places may be that are rounded from places that hardly differ."""
+_HARDLY = 1e-8
+"""How far places may differ from one machine to the next: some 1e-12 where it was tried.
+
+So a coordinate that is rounded otherwise there lies as close to half-way between two roundings, as
+one in 5,000 does: where it is, another digit is believed, and nowhere else.
+"""
+_NEAR = 0.5 * 10.0**-PLACES + _HARDLY
+"""How far a rounded place may be from one that is not, and hardly differs from its own."""
 _LONGEST_VERSION = 20
 
 
 def positions_claim(data: bytes, network: Network, software: dict[str, str]) -> Claim:
     """Check that positions are those that follow from the network.
 
-    They come from a singular value decomposition: its last digits, and its signs, may differ from
-    one machine to the next.
+    They come from a singular value decomposition, whose last digits may differ from one machine to
+    the next; so may a direction, where two coordinates that decide on its sign are as large.
     """
     name, claimed = POSITIONS, "where the network puts its buses"
     try:
@@ -83,6 +89,6 @@ def history_claims(data: bytes | None, method: str) -> Iterator[Claim]:
 
 
 def _is_near(one: FloatArray, other: FloatArray) -> bool:
-    """Whether coordinates are the same but for rounding, in either direction."""
+    """Whether coordinates are those of a file rounded from others, in either direction."""
     mirrored = other.max() + other.min() - other
     return any(bool((np.abs(one - each) <= _NEAR).all()) for each in (other, mirrored))

@@ -1,6 +1,8 @@
 """What a certificate says about protection: the mechanism, the promise, and what is not covered."""
 
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import islice
 
 from gridveil.claims import Claim, claim, number_claim, stated, unchecked
@@ -15,6 +17,7 @@ from gridveil.publication.statements import (
     COSTS_PRIVATE,
     LARGEST_BASE,
     SMALLEST_BASE,
+    SOFTWARE,
     invariants,
     is_plausible_base,
     is_private_as_a_whole,
@@ -25,6 +28,7 @@ from gridveil.publication.statements import (
 _EXACT = 1e-9
 """Relative difference of figures that follow from each other."""
 _PARAMETERS_SHOWN = 20
+_VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,40}")
 
 
 def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
@@ -44,18 +48,10 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield from _spent(certificate)
     loads = len(certificate.load_buses)
     yield claim("loads", str(stated_of.loads), str(loads), stated_of.loads == loads)
-    yield stated(
-        "noise",
-        f"drawn at {certificate.drawn_at}, {stated_of.entropy}",
-        "only the owner knows that these loads were drawn so",
-    )
+    yield _drawn(certificate)
     if stated_of.bounds:
         yield stated("public bounds", stated_of.bounds, "only the owner knows where they are from")
-    yield stated(
-        "release",
-        f"{certificate.release_id} of {certificate.network}",
-        "names and versions of software are the owner's words",
-    )
+    yield _named(certificate)
 
 
 def whole_claim(certificate: Certificate) -> Claim:
@@ -150,6 +146,28 @@ def _paid(certificate: Certificate) -> Claim:
     return claim("paid for costs", f"ε = {paid:g}", f"the costs are {provenance}", ok)
 
 
+def _drawn(certificate: Certificate) -> Claim:
+    """Check that the time of the draw is one, as ledgers write it; it has to be believed."""
+    time = certificate.drawn_at
+    claimed = f"drawn at {time}, {certificate.protection.entropy}"
+    try:
+        is_time = datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds") == time
+    except (ValueError, OverflowError):
+        is_time = False
+    if not is_time:
+        return claim("noise", claimed, "drawn at no time in UTC", ok=False)
+    return stated("noise", claimed, "only the owner knows that these loads were drawn so")
+
+
+def _named(certificate: Certificate) -> Claim:
+    """Check that what is named as software is versions of what the bytes of a release depend on."""
+    claimed = f"{certificate.release_id} of {certificate.network}"
+    software = certificate.software
+    if not (software.keys() <= SOFTWARE and all(map(_VERSION.fullmatch, software.values()))):
+        return claim("release", claimed, "its software is other than versions", ok=False)
+    return stated("release", claimed, "names and versions of software are the owner's words")
+
+
 def _spent(certificate: Certificate) -> Iterator[Claim]:
     of = certificate.protection
     spent = of.epsilon
@@ -158,7 +176,11 @@ def _spent(certificate: Certificate) -> Iterator[Claim]:
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
     counted = of.alpha_mva is None or of.cumulative_distance_mva is not None
     found = f"at least {spent:g}" if counted else "it is counted at no distance"
-    yield claim("cumulative ε", f"{of.cumulative_epsilon:g}", found, enough and counted)
+    name, claimed = "cumulative ε", f"{of.cumulative_epsilon:g}"
+    if enough and counted:
+        yield stated(name, claimed, f"{found}, as it follows; how much more only the owner knows")
+    else:
+        yield claim(name, claimed, found, ok=False)
     distance = "any distance"
     if of.cumulative_distance_mva is not None:
         distance = f"{of.cumulative_distance_mva:g} MVA"
