@@ -1,6 +1,11 @@
 """Which numbers may stand in the files of a release: private ones, and what follows from them.
 
-For the last scan (scan.py), which takes any other number that equals a raw load for a leak.
+For the last scan (scan.py), which takes any other number that equals a raw load for a leak. Nothing
+explains itself that the case file and the table of loads hold: their numbers have to be those of
+the owner's model, or what the fidelity phase found. Both are taken from where they were before any
+file was made, by a list of columns of our own, so that a mistake in making files is no excuse.
+
+Only figures of the certificate, which are not recomputed here, are taken as they stand in it.
 """
 
 from collections.abc import Iterator
@@ -8,6 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from gridveil.arrays import FloatArray
+from gridveil.network.case_file import COLUMNS
+from gridveil.network.network import Network
 from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
@@ -18,8 +25,17 @@ from gridveil.publication.report.charts import HOT, curve_ticks
 from gridveil.publication.report.html import page_texts
 from gridveil.publication.scan.scan import Explained
 
+_MODEL = {
+    "bus": ("bus_i", "type", "Gs", "Bs", "area", "baseKV", "zone", "Vmax", "Vmin"),
+    "gen": tuple(name for name in COLUMNS["gen"] if name not in ("Pg", "Qg", "Vg")),
+    "branch": COLUMNS["branch"],
+}
+"""The columns that hold the model of a network, and neither loads nor a solution."""
+_PIECEWISE_LINEAR = 1
+
 
 def explained(
+    network: Network,
     made: Release,
     noisy: NoisyLoads,
     total: NoisyTotal | None,
@@ -29,6 +45,7 @@ def explained(
     """Return what may stand in the files of a release.
 
     Args:
+        network: The owner's network, of which the model alone explains anything.
         made: The release.
         noisy: The private loads it was made from.
         total: The private total, if one was bought.
@@ -36,7 +53,7 @@ def explained(
         kept: What the owner publishes of the source as it stands.
     """
     private = np.stack([noisy.p, noisy.q], axis=1)
-    numbers = [private, *_published(made)]
+    numbers = [private, *_model(network), *_restored(made), *_stated(made)]
     if total is not None:
         numbers.append(np.array([total.p, total.q]))
     return Explained(
@@ -49,11 +66,21 @@ def explained(
     )
 
 
-def _published(made: Release) -> Iterator[FloatArray]:
-    """Give the numbers of the released network, of its operating point and of its costs."""
-    network, point = made.published.network, made.published.point
+def _model(network: Network) -> Iterator[FloatArray]:
+    """Give the numbers of an owner's file that are published as they are."""
+    tables = network.case.tables
+    yield np.array([network.base_mva])
+    for name, columns in _MODEL.items():
+        yield from (tables[name].column(column) for column in columns)
+    costs = tables["gencost"].values
+    counted = 4 + costs[:, 3] * np.where(costs[:, 0] == _PIECEWISE_LINEAR, 2, 1)
+    yield costs[np.arange(costs.shape[1]) < counted[:, None]]
+
+
+def _restored(made: Release) -> Iterator[FloatArray]:
+    """Give the numbers of the loads and the operating point found, and of what they cost."""
+    network, point = made.restored.network, made.restored.point
     base = network.base_mva
-    yield from (table.values for table in network.case.tables.values())
     yield from (network.loads.values * base, np.stack(network.bus_load()) * base)
     yield from (point.v, np.degrees(point.theta), point.p * base, point.q * base)
     flows = np.abs(np.stack(complex_flows(network, point)))
@@ -65,18 +92,22 @@ def _published(made: Release) -> Iterator[FloatArray]:
     yield network.lines.rate * base
     yield network.generators.costs(point.p)
     yield _relative(network.generators.costs(point.p), made.restored.costs)
-    stated = made.certificate
-    yield np.array(stated.costs.dollars_per_hour)
-    if stated.costs.true_cost is not None:
-        yield np.array([stated.costs.true_cost.low, stated.costs.true_cost.high])
-    figures = {**vars(stated.fidelity), **vars(stated.fidelity.violations)}
-    yield np.array([value for value in figures.values() if isinstance(value, float)])
+    yield made.restored.costs
     if HISTORY in made.files:  # of agents, which had private loads only
         history = read_history(made.files[HISTORY])
         yield np.stack([history.primal, history.dual, history.rho, history.cost])
         yield np.arange(len(history) + 1.0)
         if np.isfinite(history.cost).all():
             yield curve_ticks(history.cost)
+
+
+def _stated(made: Release) -> Iterator[FloatArray]:
+    """Give the figures of the certificate."""
+    stated = made.certificate
+    if stated.costs.true_cost is not None:
+        yield np.array([stated.costs.true_cost.low, stated.costs.true_cost.high])
+    figures = {**vars(stated.fidelity), **vars(stated.fidelity.violations)}
+    yield np.array([value for value in figures.values() if isinstance(value, float)])
 
 
 def _relative(costs: FloatArray, targets: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ import pytest
 
 from gridveil import from_pandapower, load_case, save_case, solve_acopf, to_pandapower
 from gridveil.errors import GridveilError
+from gridveil.network.formats.pandapower import network_from_net
 from gridveil.opf.pandapower import ConversionWarning
 
 pandapower = pytest.importorskip("pandapower", reason="pandapower is an extra")
@@ -77,6 +78,70 @@ def test_what_cannot_be_carried_over_is_refused():
     net.poly_cost = net.poly_cost.iloc[:0]
     with pytest.raises(GridveilError, match="no costs"):
         from_pandapower(net)
+
+
+def feeder(p, q=0.0, buses=6):
+    """Return a net of a feeder whose buses 1, 2, … have these loads."""
+    net = pandapower.create_empty_network(sn_mva=100)
+    at = pandapower.create_buses(net, buses, 110.0, min_vm_pu=0.9, max_vm_pu=1.1)
+    pandapower.create_lines_from_parameters(
+        net, at[:-1], at[1:], 1.0, 0.01, 0.1, 1.0, 1000.0, max_loading_percent=100
+    )
+    pandapower.create_ext_grid(net, 0, min_p_mw=-1e6, max_p_mw=1e6, min_q_mvar=-1e6, max_q_mvar=1e6)
+    pandapower.create_poly_cost(net, 0, "ext_grid", 1.0)
+    for bus, load in enumerate(p, 1):
+        pandapower.create_load(net, bus, load, q)
+    return net
+
+
+def test_one_load_changes_no_other_by_a_single_bit():
+    """pandapower sums loads as differences of running totals."""
+    p = [0.1, 94.205, 47.805, 7.615, 11.205]
+    one = network_from_net(feeder(p, 0.3), "x").loads
+    two = network_from_net(feeder([1e15 / 3, *p[1:]], 0.3), "x").loads
+    assert one.p[1:].tolist() == two.p[1:].tolist() == [load / 100 for load in p[1:]]
+    assert one.q.tolist() == two.q.tolist()
+
+
+def test_loads_up_to_the_largest_number_are_read_and_summed():
+    net = feeder([1e308, 94.2])
+    pandapower.create_load(net, 1, 1e308)
+    pandapower.create_load(net, 2, -1e308, scaling=10.0)
+    p = network_from_net(net, "x").loads.p * 100
+    assert p.tolist() == [sys.float_info.max, -sys.float_info.max]
+
+
+def test_loads_that_are_no_numbers_are_refused_and_not_shown():
+    for load in (float("inf"), float("nan"), "94.2 MW"):
+        net = feeder([7.0, 8.0])
+        net.load["p_mw"] = [load, 94.2]
+        with pytest.raises(GridveilError) as failure:
+            network_from_net(net, "x")
+        assert "94" not in str(failure.value)
+
+
+def test_switches_services_and_islands_decide_which_loads_count():
+    net = feeder([1.5, 2.5, 4.5, 8.5, 16.5], buses=8)
+    pandapower.create_switch(net, 1, 2, et="b")  # buses 1 and 2 are one
+    net.line.loc[1, "in_service"] = False
+    pandapower.create_load(net, 3, 32.5, scaling=2.0)
+    pandapower.create_load(net, 4, 64.5, in_service=False)
+    pandapower.create_load(net, 7, 128.5)
+    net.line.loc[6, "in_service"] = False  # bus 7 is cut off
+    net.bus.loc[5, "in_service"] = False  # and so are 5 and 6
+    before = net.load.copy()
+    network = network_from_net(net, "x")
+    assert (network.loads.p * 100).tolist() == pytest.approx([4.0, 69.5, 8.5], rel=1e-15)
+    assert net.load.equals(before)
+
+
+def test_a_net_is_left_as_it_was_where_it_cannot_be_converted():
+    net = feeder([1.5, 2.5])
+    net.line["length_km"] = "long"
+    before = net.load
+    with pytest.raises(GridveilError, match="could not convert"):
+        network_from_net(net, "x")
+    assert net.load is before
 
 
 def test_a_json_file_is_read_and_saved(tmp_path):

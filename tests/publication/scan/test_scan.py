@@ -3,7 +3,7 @@
 import base64
 import re
 import struct
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.conversion import build_network
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.library import load_case
-from gridveil.publication.case_file import blank
+from gridveil.publication import case_file, make
 from gridveil.publication.explained import explained
 from gridveil.publication.plan import release
 from gridveil.publication.scan.scan import Explained, Match, refuse_matches, scan
@@ -34,8 +34,8 @@ class Made:
     def __init__(self, network, ledger):
         made = release(network, ledger)
         self.network, self.files = network, dict(made.files)
-        texts = (blank(network).case.text, made.certificate.to_bytes())
-        self.explained = replace(explained(made, made.noisy, None, texts), grid_step=3e-4)
+        known = explained(network, made, made.noisy, None, (made.certificate.to_bytes(),))
+        self.explained = replace(known, grid_step=3e-4)
         self.noise = network.loads.values - self.explained.private
         self.displacement = network.loads.values - self.explained.released
 
@@ -219,6 +219,55 @@ def test_a_load_of_a_bus_out_of_service_is_found(tmp_path):
         "network.m: P of bus 9",
         "network.m: Q of bus 9",
     ]
+
+
+def keep_loads_when_blank(monkeypatch, raw):
+    """Let the loads of buses out of service stay in the case file."""
+    monkeypatch.setitem(case_file._BLANK, "bus", {"Vm": 1.0, "Va": 0.0})
+
+
+def publish_a_raw_load(monkeypatch, raw):
+    """Let a raw load stand in the place of a released one."""
+
+    def wrong(network, p, q, point, publish=make.publish):
+        return publish(network, np.array([raw.loads.p[0], *p[1:]]), q, point)
+
+    monkeypatch.setattr(make, "publish", wrong)
+
+
+def publish_a_load_as_dispatch(monkeypatch, raw):
+    """Let a raw load stand in the place of an output."""
+
+    def wrong(network, p, q, point, publish=make.publish):
+        outputs = np.array([raw.loads.p[1], *point.p[1:]])
+        return publish(network, p, q, replace(point, p=outputs))
+
+    monkeypatch.setattr(make, "publish", wrong)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "what"),
+    [
+        (keep_loads_when_blank, "P of bus 9"),
+        (publish_a_raw_load, "P of bus 2"),
+        (publish_a_load_as_dispatch, "P of bus 7"),
+    ],
+)
+def test_a_mistake_in_making_files_does_not_explain_itself(mistake, what, tmp_path, monkeypatch):
+    """Their numbers are compared with what was there before any file was made."""
+    bad = [bus(1, 3), bus(2, 1, 80.317, 20.0), bus(7, 2, 50.623, 10.0), bus(9, 4, 33.751, 12.253)]
+    raw = ISOLATED.with_(bus=bad).network()
+    look = make.violations
+
+    def none_found(network, point):
+        found = look(network, point)
+        return replace(found, **{field.name: 0.0 for field in fields(found)})
+
+    mistake(monkeypatch, raw)
+    monkeypatch.setattr(make, "violations", none_found)
+    monkeypatch.setattr(make, "keeps_beta", lambda *_: True)
+    with pytest.raises(GridveilError, match=rf"network\.m: {what} \(line"):
+        release(raw, tmp_path / "ledger.sqlite", release_id="one", beta=0.2)
 
 
 def test_sums_of_areas_and_zones_are_found(tmp_path):

@@ -4,7 +4,11 @@ Both directions go through the tables that Gridveil and pandapower share, MATPOW
 cannot hold is refused by name. pandapower is an extra: pip install 'gridveil[pandapower]'.
 """
 
+import math
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from gridveil.network.formats.base import CaseFormat, first_bytes
 from gridveil.network.formats.matpower import saved_text
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.from_case import network_from_tables
+from gridveil.network.load_keys import bus_key
 from gridveil.network.network import Network
 
 _CARRIED = {
@@ -37,6 +42,8 @@ _BUS_NUMBERS = {
     "branch": [COLUMNS["branch"].index("fbus"), COLUMNS["branch"].index("tbus")],
 }
 """Columns that hold bus numbers: from 0 in pandapower's tables, from 1 in a case file."""
+_LOADS = {"p_mw": "Pd", "q_mvar": "Qd"}
+"""Columns of pandapower's loads, and of the bus table that holds their sums."""
 _LOOKED_AT = 4096
 """Bytes of a JSON file in which the class it holds is looked for."""
 
@@ -96,14 +103,12 @@ def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = Non
         GridveilError: The net has elements or values that a case file cannot hold.
     """
     import_pandapower()
-    from pandapower.converter.pypower.to_ppc import to_ppc  # type: ignore[import-untyped]
-
     _refuse(net)
     if net.poly_cost.empty and net.pwl_cost.empty:
         raise GridveilError("the pandapower net has no costs (poly_cost or pwl_cost)")
     ppc, failure = None, ""
     try:
-        ppc = to_ppc(net, init="flat", mode="opf")
+        ppc = _with_summed_loads(net, _without_loads(net))
     except Exception as error:  # pandapower raises many kinds; their texts may show loads
         failure = raised_where(error)
     if ppc is None:  # outside of the handler, so that the error has no context
@@ -118,7 +123,8 @@ def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = Non
         raise GridveilError(
             "the pandapower net has costs of reactive power, which are not supported"
         )
-    return network_from_tables(_tables(ppc), float(ppc["baseMVA"]), name, load_buses)
+    network = network_from_tables(_tables(ppc), float(ppc["baseMVA"]), name, load_buses)
+    return replace(network, load_keys=_load_keys(net, network))
 
 
 def net_from_network(network: Network) -> Any:
@@ -142,6 +148,54 @@ def net_from_network(network: Network) -> Any:
         return from_ppc(ppc, f_hz=50)
     except Exception as error:
         raise GridveilError(f"pandapower could not take the network over: {error}") from error
+
+
+def _without_loads(net: Any) -> Any:
+    """Return PYPOWER's tables of a net, its loads as 0 MW where they stand.
+
+    pandapower sums loads as differences of running totals, so that each would change all others by
+    rounding. Loads of 0 still keep their buses in use.
+    """
+    from pandapower.converter.pypower.to_ppc import to_ppc  # type: ignore[import-untyped]
+
+    loads = net["load"]
+    net["load"] = loads.assign(p_mw=0.0, q_mvar=0.0)
+    try:
+        return to_ppc(net, init="flat", mode="opf")
+    finally:
+        net["load"] = loads
+
+
+def _with_summed_loads(net: Any, ppc: Any) -> Any:
+    """Return PYPOWER's tables with the loads of the net they were made from, bus by bus."""
+    loads = net["load"]
+    rows = net["_pd2ppc_lookups"]["bus"][loads["bus"].to_numpy(dtype=np.int64)]
+    counted = net["_is_elements"]["load"].astype(bool) & (rows < len(ppc["bus"]))
+    for source, column in _LOADS.items():
+        values = _scaled(loads[source].to_numpy(), loads["scaling"].to_numpy(dtype=float))
+        cells = ppc["bus"][:, COLUMNS["bus"].index(column)]  # of elements other than loads
+        at_bus: dict[int, list[float]] = {}
+        for row, value in zip(rows[counted].tolist(), values[counted].tolist(), strict=True):
+            at_bus.setdefault(row, []).append(value)
+        for row, several in at_bus.items():
+            cells[row] = _sum([float(cells[row]), *several])
+    return ppc
+
+
+def _scaled(values: FloatArray, scaling: FloatArray) -> FloatArray:
+    """Return loads times their scaling; products beyond all numbers become the largest."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.asarray(values * scaling, dtype=float)
+    largest = np.isinf(scaled) & np.isfinite(values.astype(float)) & np.isfinite(scaling)
+    return np.where(largest, np.copysign(sys.float_info.max, scaled), scaled)
+
+
+def _sum(values: Sequence[float]) -> float:
+    """Return a sum that is rounded once; one beyond all numbers becomes the largest."""
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    largest = Fraction(sys.float_info.max)
+    return float(max(-largest, min(sum(map(Fraction, values), Fraction(0)), largest)))
 
 
 def _refuse(net: Any) -> None:
@@ -168,6 +222,19 @@ def _refuse(net: Any) -> None:
                 else "the pandapower net has elements of kind 'sgen' that are not controllable: "
                 "they would become part of loads; make them generators or remove them"
             )
+
+
+def _load_keys(net: Any, network: Network) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Return the pandapower loads behind each load, by their indices, and those out of service."""
+    place = net._pd2ppc_lookups["bus"]  # kept by the conversion: where each bus of the net went
+    at_bus: dict[int, list[str]] = {number: [] for number in network.load_buses}
+    idle: list[str] = []
+    for index, bus, in_service in zip(
+        net.load.index, net.load.bus, net.load.in_service, strict=True
+    ):
+        number = int(place[bus]) + 1
+        (at_bus[number] if in_service and number in at_bus else idle).append(f"load {index}")
+    return tuple(tuple(keys) or (bus_key(n),) for n, keys in at_bus.items()), tuple(idle)
 
 
 def _tables(ppc: Any) -> dict[str, FloatArray]:

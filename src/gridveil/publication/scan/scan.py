@@ -17,6 +17,10 @@ What it cannot see:
 - numbers with fewer than three significant digits, which are everywhere;
 - in pages, a raw load that looks like an explained number once rounded. With thousands of loads
   that is every number of three or four digits; in files of data only equal numbers explain;
+- numbers of the certificate that are wrong from the start: what stands in its draft, which is made
+  before anything is drawn, and its figures of costs and violations explain themselves;
+- a mistake before the files are made: what the fidelity phase found is taken as private, as it gets
+  a blank network; a column of the source that holds the model is public, whatever stands in it;
 - loads that were transformed in other ways: costs, coordinates of drawings, ranks, sums of other
   groups, voltages and flows of a solution that belongs to raw loads;
 - compressed bytes, binary integers, and what `numbers_in_text` does not read as a number.
@@ -77,7 +81,7 @@ class Explained:
     numbers: tuple[FloatArray, ...] = field(repr=False)
     """Private and public numbers, exact, in the units in which they stand in the files."""
     texts: tuple[str | bytes, ...] = field(repr=False)
-    """Made without any load: the blank case, a draft of the certificate, styles, scripts.
+    """Made without any load: a draft of the certificate, styles, scripts, places of buses.
 
     Every number in them is explained wherever it stands, so a raw load among them goes unseen.
     """
