@@ -105,11 +105,10 @@ if TYPE_CHECKING:
         read_bounds as read_bounds,
     )
     from gridveil.privacy.guarantee import Guarantee as Guarantee
-    from gridveil.privacy.ledger import (
+    from gridveil.privacy.ledger import commands as _ledger_commands
+    from gridveil.privacy.ledger.ledger import Ledger as Ledger
+    from gridveil.privacy.ledger.records import (
         BudgetExceededError as BudgetExceededError,
-    )
-    from gridveil.privacy.ledger import (
-        Ledger as Ledger,
     )
     from gridveil.privacy.mechanisms.base import (
         Mechanism as Mechanism,
@@ -157,6 +156,8 @@ if TYPE_CHECKING:
         verify as verify,
     )
 
+    ledger = _ledger_commands
+
 __version__ = "0.3.0"
 
 _MODULES = {
@@ -191,7 +192,9 @@ _MODULES = {
     "privacy.audit": ["AuditResult", "audit"],
     "privacy.bounds": ["PublicBounds", "read_bounds"],
     "privacy.guarantee": ["Guarantee"],
-    "privacy.ledger": ["BudgetExceededError", "Ledger"],
+    "privacy.ledger.commands": ["ledger"],
+    "privacy.ledger.ledger": ["Ledger"],
+    "privacy.ledger.records": ["BudgetExceededError"],
     "privacy.mechanisms.base": ["Mechanism", "MechanismSettings", "StatedProtection"],
     "privacy.mechanisms.clamp": ["Clamped"],
     "privacy.mechanisms.piecewise": ["Piecewise"],
@@ -205,7 +208,11 @@ _MODULES = {
     "publication.verification.verify": ["Verification", "verify"],
 }
 """Where each public name lives; a module is imported when one of its names is first used."""
-_SUBMODULES = {"budget": "privacy.budget", "certs": "federation.transport.certs"}
+_SUBMODULES = {
+    "budget": "privacy.budget",
+    "ledger": "privacy.ledger.commands",
+    "certs": "federation.transport.certs",
+}
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [*_HOME, "__version__"]

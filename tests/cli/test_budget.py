@@ -3,7 +3,7 @@ import json
 import pytest
 
 from gridveil import load_case
-from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.ledger.ledger import Ledger
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import privatise
 

@@ -5,7 +5,7 @@ import pytest
 
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds, simulation_bounds
-from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.ledger.ledger import Ledger
 from gridveil.privacy.mechanisms.piecewise import Piecewise
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 from gridveil.privacy.phase import Origin, privatise, simulate_loads

@@ -59,9 +59,9 @@ def test_its_certificate_says_the_same_in_the_terms_of_today():
 
 
 def test_its_ledger_has_the_same_accounts(ledger):
-    assert {account.bus: account.spent for account in ledger.accounts()} == {
-        2: Fraction(2),
-        7: Fraction(2),
+    assert {account.key: account.spent for account in ledger.accounts()} == {
+        "bus 2": Fraction(2),
+        "bus 7": Fraction(2),
     }
 
 

@@ -10,7 +10,8 @@ from gridveil.cli.options import AlphaOption, EpsilonOption, JsonOption, LedgerO
 from gridveil.cli.output import console, print_json
 from gridveil.network.library import load_case
 from gridveil.privacy import budget as accounts_of
-from gridveil.privacy.ledger import BudgetExceededError, default_path
+from gridveil.privacy.ledger.ledger import default_place
+from gridveil.privacy.ledger.records import BudgetExceededError
 
 REFUSED = 1
 
@@ -24,19 +25,19 @@ BusOption = Annotated[list[int] | None, typer.Option("--bus", help="A bus number
 @budget.command()
 def show(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Show what every load has spent and may still spend."""
-    path = ledger or default_path()
+    path = ledger or default_place()
     accounts = accounts_of.show(path)
     if as_json:
         print_json([account.figures() for account in accounts])
         return
-    table = Table("network", "bus", title="privacy budget, ε")
+    table = Table("register", "load", title="privacy budget, ε")
     for heading in ("spent", "cap", "left", "releases"):
         table.add_column(heading, justify="right")
     for account in accounts:
-        figures = (account.spent, account.cap, account.left)
+        figures = (account.spent, account.cap.epsilon, account.left)
         table.add_row(
-            account.label,
-            str(account.bus),
+            account.register,
+            account.key,
             *(f"{float(value):g}" for value in figures),
             str(account.releases),
         )

@@ -29,6 +29,8 @@ from gridveil.cli.options import (
     EpsilonOption,
     LedgerOption,
     MechanismOption,
+    NewRegisterOption,
+    RegisterOption,
 )
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.network.library import load_case
@@ -208,6 +210,8 @@ def federate(
         str | None, typer.Option(help="Name of the draw; the same id never draws again.")
     ] = None,
     ledger: LedgerOption = None,
+    register: RegisterOption = None,
+    new_register: NewRegisterOption = None,
     accept_match: AcceptMatchOption = None,
     sign: Annotated[Path | None, typer.Option(help="Sign with this Ed25519 key (PEM).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -232,6 +236,8 @@ def federate(
             **costs.choices(),
             release_id=release_id,
             ledger=ledger,
+            register=register,
+            new_register=new_register,
             accept_matches=accept_match or (),
             key=sign,
             log=log,

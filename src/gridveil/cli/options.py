@@ -79,8 +79,21 @@ DeclarePublicOption = Annotated[
 ]
 CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]
 LedgerOption = Annotated[
-    Path | None,
-    typer.Option("--ledger", help="The ledger file; GRIDVEIL_LEDGER or your data folder if none."),
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE|ADDRESS",
+        help="The ledger: a file, or postgresql://ROLE@HOST/DATABASE; GRIDVEIL_LEDGER or a file in "
+        "your data folder if none.",
+    ),
+]
+RegisterOption = Annotated[
+    str | None,
+    typer.Option(help="The register of the ledger that has these loads, where it asks."),
+]
+NewRegisterOption = Annotated[
+    str | None,
+    typer.Option(help="Open a register of this name: these are other loads than any it knows."),
 ]
 AcceptMatchOption = Annotated[
     list[str] | None,

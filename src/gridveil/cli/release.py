@@ -19,7 +19,9 @@ from gridveil.cli.options import (
     FidelityOptions,
     JsonOption,
     LedgerOption,
+    NewRegisterOption,
     NoiseOptions,
+    RegisterOption,
     options_from_file,
     read_bus_list,
 )
@@ -69,6 +71,8 @@ class ReleaseOptions:
         typer.Option(help="Name of the draw; the same id never draws or charges again."),
     ] = None
     ledger: LedgerOption = None
+    register: RegisterOption = None
+    new_register: NewRegisterOption = None
     sign: Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")] = (
         None
     )
@@ -152,6 +156,8 @@ def release(
             keep=choices.keep or (),
             accept_matches=choices.accept_match or (),
             release_id=choices.release_id,
+            register=choices.register,
+            new_register=choices.new_register,
             ledger=choices.ledger,
         )
         if not choices.dry_run:

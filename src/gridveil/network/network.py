@@ -46,6 +46,11 @@ class Network(ArrayRecord):
     lines: Lines
     case: CaseFile = field(compare=False)
     """The file it came from, which `save_case` writes back with the changes."""
+    load_keys: tuple[tuple[tuple[str, ...], ...], tuple[str, ...]] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """Keys of its loads, and of those out of service, where the source has other than bus numbers;
+    see load_keys.py."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())

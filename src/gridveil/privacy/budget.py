@@ -9,15 +9,18 @@ from gridveil.errors import GridveilError
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
-from gridveil.privacy.ledger import Account, Ledger, existing_ledger, network_id
-from gridveil.privacy.phase import owner_of, spending
+from gridveil.privacy.ledger.ledger import Ledger, existing_ledger, opened_ledger
+from gridveil.privacy.ledger.owner import owner_of
+from gridveil.privacy.ledger.records import Account
+from gridveil.privacy.phase import spending
+from gridveil.privacy.plausible_distance import check_distance
 
 
-def show(ledger: Path | str | None = None) -> list[Account]:
-    """Return the budget of every load that has spent any.
+def show(ledger: Ledger | str | Path | None = None) -> list[Account]:
+    """Return the budget of every load.
 
     Args:
-        ledger: The ledger's file; None for the user's own.
+        ledger: The ledger, or its place; None for the user's own.
 
     Example:
         >>> from gridveil import budget
@@ -32,34 +35,42 @@ def cap(
     epsilon: Number,
     network: Network | str | Path | None = None,
     buses: Sequence[int] | None = None,
-    ledger: Path | str | None = None,
+    ledger: Ledger | str | Path | None = None,
 ) -> None:
-    """Set the most that loads may spend in all.
+    """Set the most that loads may spend in all; `gridveil.ledger.cap` can say more.
 
     Args:
         epsilon: The cap.
         network: Whose loads; None for all loads without a cap of their own.
         buses: Which of its loads, by their buses; None for all of them.
-        ledger: The ledger's file; None for the user's own.
+        ledger: The ledger, or its place; None for the user's own.
 
     Example:
         >>> from tempfile import mkdtemp
         >>> from gridveil import budget
         >>> budget.cap("2.5", "case5_pjm", [2, 3], mkdtemp() + "/ledger.sqlite")
     """
-    of = None if network is None else as_network(network)
-    if of is not None and buses:
-        unknown = set(buses) - set(of.load_buses)
-        if unknown:
-            raise GridveilError(f"{of.name} has no load at bus {min(unknown)}")
-    Ledger(ledger).set_cap(epsilon, None if of is None else network_id(of), buses or None)
+    if buses and network is None:
+        raise GridveilError("a cap for certain buses needs the network they belong to")
+    with opened_ledger(ledger) as book:
+        if network is None:
+            book.set_cap(epsilon)
+            return
+        of = as_network(network)
+        owner = owner_of(of)
+        listed = dict(zip(of.load_buses, owner.keys, strict=True))
+        for bus in buses or ():
+            if bus not in listed:
+                raise GridveilError(f"{of.name} has no load at bus {bus}")
+        loads = [key for bus in buses for key in listed[bus]] if buses else None
+        book.set_cap(epsilon, book.open_register(owner), loads)
 
 
 def explain(
     network: Network | str | Path,
     epsilon: Number = EPSILON,
     alpha: Number = ALPHA,
-    ledger: Path | str | None = None,
+    ledger: Ledger | str | Path | None = None,
 ) -> Fraction:
     """Return what a release would charge each load; nothing is spent.
 
@@ -67,7 +78,7 @@ def explain(
         network: The network it would be made of.
         epsilon: Its ε.
         alpha: Its α, in p.u.
-        ledger: The ledger's file; None for the user's own.
+        ledger: The ledger, or its place; None for the user's own.
 
     Raises:
         BudgetExceededError: It would be refused; the text says why.
@@ -77,6 +88,8 @@ def explain(
         >>> float(budget.explain("case5_pjm", epsilon=1, ledger="no-such-ledger.sqlite"))
         1.0
     """
-    owner = owner_of(as_network(network))
+    of = as_network(network)
     with existing_ledger(ledger) as book:
-        return book.check(spending(owner, epsilon, alpha))
+        asked = spending(owner_of(of), epsilon, alpha)
+        check_distance(of, asked.charge.distance, book.distance_of(asked))
+        return book.check(asked)

@@ -1,7 +1,7 @@
 """The privacy phase of a network: every load becomes a private one, or a marked simulated one."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -13,13 +13,16 @@ from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Ledger, Spending, network_id
+from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.privacy.ledger.owner import owner_of
+from gridveil.privacy.ledger.records import Charge, LoadOwner, RegisterChoice, Spending
 from gridveil.privacy.mechanisms.base import (
     Mechanism,
     check_mechanism,
     checked_release,
     checked_simulation,
 )
+from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.sampling.grid import from_grid, to_grid
 
 
@@ -57,6 +60,7 @@ def privatise(
     *,
     accept_unsound: bool = False,
     conditions: Mapping[str, str] | None = None,
+    register: RegisterChoice | None = None,
 ) -> NoisyLoads:
     """Draw the private loads of a release, charge their budget, and store them before returning.
 
@@ -70,6 +74,7 @@ def privatise(
         release_id: What the ledger stores the draw under.
         accept_unsound: Use a mechanism whose guarantee has a caution; refused otherwise.
         conditions: What else the id stands for: asked for again with others, it is refused.
+        register: Which register of the ledger the loads belong to, where the owner has to say.
 
     Example:
         >>> from pathlib import Path; from tempfile import mkdtemp
@@ -79,8 +84,13 @@ def privatise(
         >>> len(noisy.p)
         3
     """
+    sound_guarantee(mechanism, accept_unsound)
+    owner = owner_of(network, register)
+    if not ledger.knows(release_id):
+        asked = spending(owner, exact_epsilon(mechanism), exact_distance(mechanism))
+        check_distance(network, asked.charge.distance, ledger.distance_of(asked))
     return privatise_loads(
-        owner_of(network),
+        owner,
         _true_loads(network),
         mechanism,
         ledger,
@@ -88,22 +98,6 @@ def privatise(
         accept_unsound=accept_unsound,
         conditions=conditions,
     )
-
-
-@dataclass(frozen=True)
-class LoadOwner:
-    """Whose loads are charged: those of a network, or of one party's part of it. All public."""
-
-    network: str
-    """The identity of the whole network."""
-    label: str
-    base_mva: float
-    buses: Sequence[int]
-
-
-def owner_of(network: Network) -> LoadOwner:
-    """Return the owner of all loads of a network."""
-    return LoadOwner(network_id(network), network.name, network.base_mva, network.load_buses)
 
 
 def privatise_loads(
@@ -123,7 +117,7 @@ def privatise_loads(
         return checked_release(mechanism, to_grid(loads, mechanism.step))
 
     specification = {**mechanism.specification(), **(conditions or {})}
-    asked = spending(owner, guarantee.epsilon, guarantee.distance, specification)
+    asked = spending(owner, exact_epsilon(mechanism), exact_distance(mechanism), specification)
     steps = ledger.spend(release_id, asked, draw)
     p, q = from_grid(steps, mechanism.step).T
     return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
@@ -141,6 +135,25 @@ def sound_guarantee(mechanism: Mechanism, accept_unsound: bool) -> Guarantee:
     return guarantee
 
 
+def exact_epsilon(mechanism: Mechanism) -> Fraction:
+    """Return ε as the mechanism's parameters have it: 1/3, and not the double next to it."""
+    return _exact_parameter(mechanism, "epsilon", mechanism.guarantee().epsilon)
+
+
+def exact_distance(mechanism: Mechanism) -> Fraction | None:
+    """Return α in p.u. as the mechanism's parameters have it; None where ε holds for any two."""
+    distance = mechanism.guarantee().distance
+    return None if distance is None else _exact_parameter(mechanism, "alpha", distance)
+
+
+def _exact_parameter(mechanism: Mechanism, name: str, promised: float) -> Fraction:
+    try:
+        stated = exact(mechanism.specification()[name], name)
+    except (KeyError, GridveilError):
+        return exact(promised, name)
+    return stated if float(stated) == promised else exact(promised, name)
+
+
 def spending(
     owner: LoadOwner,
     epsilon: Number,
@@ -149,14 +162,9 @@ def spending(
 ) -> Spending:
     """Return what ε at distance α (in p.u.) asks of the budget of every load of an owner."""
     return Spending(
-        network=owner.network,
-        label=owner.label,
-        buses=owner.buses,
-        epsilon=epsilon,
-        distance=_distance_mva(alpha, owner.base_mva),
-        specification=json.dumps(
-            {**(specification or {}), "base_mva": owner.base_mva}, sort_keys=True
-        ),
+        owner,
+        Charge(exact(epsilon, "epsilon"), _distance_mva(alpha, owner.base_mva)),
+        json.dumps({**(specification or {}), "base_mva": owner.base_mva}, sort_keys=True),
     )
 
 

@@ -16,9 +16,11 @@ import numpy as np
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
-from gridveil.privacy.ledger import Ledger
+from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.privacy.ledger.owner import owner_of
+from gridveil.privacy.ledger.records import RegisterChoice
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
-from gridveil.privacy.phase import owner_of, spending
+from gridveil.privacy.phase import spending
 from gridveil.privacy.sampling.grid import from_grid, to_grid, total_on_grid
 
 
@@ -37,7 +39,12 @@ def total_id(release_id: str) -> str:
 
 
 def privatise_total(
-    network: Network, epsilon: Number, alpha: Number, ledger: Ledger, release_id: str
+    network: Network,
+    epsilon: Number,
+    alpha: Number,
+    ledger: Ledger,
+    release_id: str,
+    register: RegisterChoice | None = None,
 ) -> NoisyTotal:
     """Draw the private total load of a release, charge every load for it, and store it."""
     mechanism = ProductLaplace.of(epsilon, alpha)
@@ -50,7 +57,7 @@ def privatise_total(
         return rows
 
     specification = {"total of": release_id, **mechanism.specification()}
-    asked = spending(owner_of(network), epsilon, alpha, specification)
+    asked = spending(owner_of(network, register), epsilon, alpha, specification)
     rows = ledger.spend(total_id(release_id), asked, draw)
     p, q = from_grid(rows[:1], mechanism.step)[0]
     return NoisyTotal(float(p), float(q), mechanism)

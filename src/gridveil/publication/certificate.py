@@ -133,6 +133,19 @@ class Fidelity(Part):
     violations: StatedViolations
 
 
+class LedgerRow(Part):
+    """The row of a ledger that charged the release; the ledger cannot take it back unnoticed."""
+
+    ledger: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    """The identity of the ledger."""
+    opened_at: str
+    row: Annotated[int, Field(ge=1, le=2**53)]
+    head: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """The hash of the row, which follows from all rows before it."""
+    earlier: str
+    """Whether the ledger knew an earlier release of any load, in words."""
+
+
 class Certificate(Part):
     """Everything a release claims."""
 
@@ -151,6 +164,8 @@ class Certificate(Part):
     """When the noise was drawn, UTC."""
     software: dict[str, str]
     protection: Protection
+    ledgers: list[LedgerRow]
+    """Of the owner; of every party in a federation. None before version 3."""
     invariants: list[Invariant]
     costs: StatedCosts
     fidelity: Fidelity

@@ -71,6 +71,7 @@ class CertificateV2(Part):
                     costs["provenance"], KEPT_BEFORE, self.protection.epsilon
                 ),
                 "kept": list(KEPT_BEFORE),
+                "ledgers": [],
                 "costs": {**costs, "true_cost": None},
             }
         )

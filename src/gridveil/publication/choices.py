@@ -9,7 +9,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number, exact
-from gridveil.privacy.ledger import network_id
+from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped, clamped
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism

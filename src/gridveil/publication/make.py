@@ -27,7 +27,7 @@ from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Entry
+from gridveil.privacy.ledger.records import Entry
 from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.case_file import PublishedCase, publish
 from gridveil.publication.certificate import (
@@ -35,6 +35,7 @@ from gridveil.publication.certificate import (
     Certificate,
     Fidelity,
     Invariant,
+    LedgerRow,
     Protection,
     StatedCosts,
     StatedViolations,
@@ -60,8 +61,12 @@ from gridveil.publication.plot import plot_release
 from gridveil.publication.report.page import report_page
 from gridveil.publication.signing import sign
 from gridveil.publication.statements import (
+    EARLIER_RELEASES,
+    FIRST_RELEASE,
+    GPU_PACKAGE,
     LARGEST_BASE,
     LOADS_COLUMNS,
+    PACKAGES,
     SMALLEST_BASE,
     invariants,
     is_plausible_base,
@@ -78,8 +83,6 @@ if TYPE_CHECKING:
 
 Notify = Callable[[str], None]
 """Called with the name of each phase that begins."""
-
-_PACKAGES = ("casadi", "numba", "numpy", "opendp", "scipy")
 
 
 @dataclass(frozen=True, repr=False)
@@ -272,6 +275,16 @@ def _certificate(
         drawn_at=basis.entry.drawn_at,
         software=software,
         protection=_protection(basis, network),
+        ledgers=[
+            LedgerRow(
+                ledger=seal.ledger,
+                opened_at=seal.opened_at,
+                row=seal.row,
+                head=seal.head,
+                earlier=FIRST_RELEASE if seal.is_first else EARLIER_RELEASES,
+            )
+            for seal in basis.entry.seals
+        ],
         invariants=[
             Invariant(what=what, provenance=provenance)
             for what, provenance in invariants(costs.provenance, costs.source, kept)
@@ -375,7 +388,7 @@ def _load_rows(published: PublishedCase) -> list[tuple[int, float, float]]:
 
 def _software(on_gpu: bool) -> dict[str, str]:
     """Return what the bytes of a release depend on; with agents on a GPU, its compiler too."""
-    packages = (*_PACKAGES, "numba-cuda") if on_gpu else _PACKAGES
+    packages = (*PACKAGES, GPU_PACKAGE) if on_gpu else PACKAGES
     return {
         "gridveil": version("gridveil"),
         "python": platform.python_version(),

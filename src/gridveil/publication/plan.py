@@ -32,19 +32,23 @@ from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Entry, Ledger, Spending, existing_ledger
+from gridveil.privacy.ledger.ledger import Ledger, existing_ledger
+from gridveil.privacy.ledger.owner import owner_of, register_choice
+from gridveil.privacy.ledger.records import Entry, RegisterChoice, Spending
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import (
     NoisyLoads,
     Origin,
+    exact_distance,
+    exact_epsilon,
     no_loads,
-    owner_of,
     privatise,
     sound_guarantee,
     spending,
 )
+from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.total import NoisyTotal, moved_to_total, privatise_total, total_id
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
@@ -102,6 +106,8 @@ class ReleaseChoices(TypedDict, total=False):
     keep: Collection[str] | str
     accept_matches: Collection[str]
     release_id: str | None
+    register: str | None
+    new_register: str | None
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,8 @@ class ReleasePlan:
     accept_matches: tuple[str, ...]
     """Matches of the last scan that the owner accepts as coincidences, by name."""
     accept_unsound: bool
+    register: RegisterChoice | None
+    """Which register of the ledger the owner says the loads belong to."""
     charge: Charge
 
     @property
@@ -224,15 +232,15 @@ class ReleasePlan:
             self.release_id,
             accept_unsound=self.accept_unsound,
             conditions=_conditions(costs),
+            register=self.register,
         )
         noisy.require_private()
         total = self._bought_total(book)
-        entry = book.entry(self.release_id if total is None else total_id(self.release_id))
+        entry = self._entry(book)
         private = noisy if total is None else self._fitted(noisy, total)
         made = self._made(blank(self.network, self.keep), private, costs, entry, key, notify)
-        texts = (blank(self.network).case.text, drafted.to_bytes())
         kept = kept_text(self.network.case, self.keep)
-        known = explained(made, noisy, total, texts, kept)
+        known = explained(self.network, made, noisy, total, (drafted.to_bytes(),), kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
         return replace(made, noisy=noisy)
 
@@ -358,8 +366,20 @@ class ReleasePlan:
                 )
 
     def _spending(self) -> Spending:
-        promise = self.promise
-        return spending(owner_of(self.network), promise.epsilon, promise.distance)
+        return spending(
+            owner_of(self.network, self.register),
+            exact_epsilon(self.mechanism) + self.cost_budget,
+            exact_distance(self.mechanism),
+        )
+
+    def _entry(self, ledger: Ledger) -> Entry:
+        """Return what the ledger knows of the last draw of this release."""
+        entry = ledger.entry(self.release_id)
+        if not self.cost_budget:
+            return entry
+        last = ledger.entry(total_id(self.release_id))
+        seals = (replace(last.seals[0], is_first=entry.seals[0].is_first),)
+        return replace(last, seals=seals)
 
     def _basis(self, costs: PublicCosts, entry: Entry) -> Basis:
         return Basis(
@@ -380,7 +400,9 @@ class ReleasePlan:
         if not self.cost_budget:
             return None
         alpha = total_distance(self.mechanism)
-        return privatise_total(self.network, self.cost_budget, alpha, ledger, self.release_id)
+        return privatise_total(
+            self.network, self.cost_budget, alpha, ledger, self.release_id, self.register
+        )
 
     def _fitted(self, noisy: NoisyLoads, total: NoisyTotal) -> NoisyLoads:
         """Return private loads moved to the best estimate of their total."""
@@ -466,6 +488,8 @@ def plan_release(
     keep: Collection[str] | str = (),
     accept_matches: Collection[str] = (),
     release_id: str | None = None,
+    register: str | None = None,
+    new_register: str | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> ReleasePlan:
     """Decide and check everything about a release; nothing is drawn or spent.
@@ -495,6 +519,9 @@ def plan_release(
         accept_matches: Names of matches of the last scan that are coincidences.
         release_id: Name of the draw; the same id never draws or charges again. Without one it is
             made of the network and the parameters.
+        register: The register of the ledger that has these loads; it is asked for where the
+            network only looks like one that the ledger knows.
+        new_register: The name of a new register: these are other loads than any it knows.
         ledger: Where budgets are looked up; None for the user's own ledger.
 
     Raises:
@@ -537,6 +564,7 @@ def plan_release(
         keep=kept_kinds(keep),
         accept_matches=tuple(accept_matches),
         accept_unsound=accept_unsound,
+        register=register_choice(register, new_register),
         charge=Charge(Fraction(0), Fraction(0), is_drawn=False),
     )
     plan.draft(known)
@@ -583,6 +611,7 @@ def _charge_of(plan: ReleasePlan, ledger: Ledger) -> Charge:
     asked = plan._spending()
     if ledger.knows(plan.release_id):
         return Charge(Fraction(0), ledger.least_left(asked), is_drawn=True)
+    check_distance(plan.network, asked.charge.distance, ledger.distance_of(asked))
     charge = ledger.check(asked)
     return Charge(charge, ledger.least_left(asked) - charge, is_drawn=False)
 

@@ -28,13 +28,14 @@ from gridveil import (
 )
 from gridveil.cli.main import app
 from gridveil.federation.deployment.contribution import read_contribution
+from gridveil.federation.deployment.noise import party_owner
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.partition.ownership import partition
 from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.messages import run_digest
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.recording import read_recording
-from gridveil.privacy.phase import LoadOwner, NoisyLoads, Origin, privatise_loads
+from gridveil.privacy.phase import NoisyLoads, Origin, privatise_loads
 
 pytest.importorskip("zenoh", reason="Zenoh is an extra")
 from gridveil.federation.deployment.local_configs import write_configs
@@ -91,7 +92,7 @@ class Federation:
         mechanism, loads, times = PolarLaplace.of(1, "0.1"), {}, {}
         for part in self.slices.values():
             buses = [load.bus for load in part.loads]
-            owner = LoadOwner(part.network_id, part.network, part.base_mva, buses)
+            owner = party_owner(part)
             name = f"{self.run.id}/{part.party}"
             ledger = Ledger(self.ledger)
             assert ledger.knows(name)

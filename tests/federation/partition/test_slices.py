@@ -13,6 +13,7 @@ from gridveil.federation.partition.local_agents import build_local_agents
 from gridveil.federation.partition.ownership import partition, write_partition
 from gridveil.federation.partition.slices import Slice, parse_slice
 from gridveil.federation.partition.splitting import split, write_slices
+from gridveil.network.load_keys import branch_digest
 from gridveil.publication.costs import derived_costs
 
 NETWORK = load_case("case39_epri")
@@ -122,7 +123,7 @@ def test_a_broken_slice_is_refused_with_its_place(change, message):
     assert isinstance(SLICES[0], Slice)
 
 
-DIGESTS = ("955cd9db18a4383d", "5f482d59b4bbd4de", "b4af2a2984343e61")
+DIGESTS = ("9f1f21cb1273a204", "3c98450990f58cb4", "4959fb1fd22eb898")
 """Of the files of 14 buses in three slices, with the costs 1, 2, … $/h."""
 
 
@@ -135,6 +136,26 @@ def test_the_files_of_slices_stay_as_they_are(tmp_path):
         data = (tmp_path / "slices" / f"{part.party}.json").read_bytes()
         assert hashlib.sha256(data).hexdigest()[:16] == digest
         assert parse_slice(data, "here") == part
+
+
+def test_slices_of_before_are_read():
+    """They have no keys and no branches: their loads are known by their buses."""
+    for part in SLICES:
+        content = json.loads(part.model_dump_json())
+        for load in content["loads"]:
+            del load["keys"], load["branches"]
+        read = parse_slice(json.dumps(content).encode(), "here")
+        assert read.load_keys == part.load_keys
+        assert read.true_loads().tolist() == part.true_loads().tolist()
+
+
+def test_a_slice_has_digests_of_its_own_branches_only():
+    network = load_case("case14_ieee")
+    owned = partition(network, 3)
+    for part in split(network, owned, PublicCosts.published(np.ones(5), "a report")):
+        own = {branch_digest(line.r, line.x, line.b) for line in part.lines}
+        scaled = {branch_digest(x.r / 100, x.x / 100, x.b * 100) for x in part.lines}
+        assert {branch for load in part.loads for branch in load.branches} <= own | scaled
 
 
 def test_costs_come_from_the_raw_loads_by_declaration_only(tmp_path):

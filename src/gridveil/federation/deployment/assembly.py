@@ -26,7 +26,8 @@ from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.status import Status
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Entry, network_id
+from gridveil.privacy.ledger.owner import network_id
+from gridveil.privacy.ledger.records import Entry, Seal
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
@@ -265,6 +266,7 @@ def _entry(contributions: Sequence[Contribution]) -> Entry:
         charge=Fraction(str(contributions[0].run.epsilon)),
         cumulative=most,
         distance=None if distance is None else Fraction(distance),
+        seals=tuple(Seal(**seal.model_dump()) for each in charged for seal in each.ledgers),
     )
 
 

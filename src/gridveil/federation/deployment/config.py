@@ -10,6 +10,7 @@ from gridveil.federation.names import COORDINATOR
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.certs import Identity
 from gridveil.files import read_toml
+from gridveil.privacy.ledger.postgresql import is_address
 
 STANDARD_INPUT = "-"
 """As the name of a slice file: the slice comes through standard input."""
@@ -44,7 +45,8 @@ class PartyConfig(MemberConfig):
 
     name: str
     slice: Path
-    ledger: Path
+    ledger: str
+    """Its file, or the address of a database."""
     released: Path
     """Where its contribution is written."""
 
@@ -64,7 +66,11 @@ def read_config(path: Path, kind: type[C]) -> C:
     content = read_toml(path)
     with document_errors(path):
         config = kind.model_validate(content)
-    paths = {name: path.parent / value for name, value in config if isinstance(value, Path)}
+    paths: dict[str, object] = {
+        name: path.parent / value for name, value in config if isinstance(value, Path)
+    }
+    if isinstance(config, PartyConfig) and not is_address(config.ledger):
+        paths["ledger"] = str(path.parent / config.ledger)
     config = config.model_copy(update=paths)
     if isinstance(config, PartyConfig) and config.name not in config.run.parties:
         raise GridveilError(f"{path}: run.parties: {config.name!r} is not among them")

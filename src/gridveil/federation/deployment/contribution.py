@@ -16,7 +16,7 @@ from gridveil.federation.protocol.settings import Run
 from gridveil.files import read_file, write_atomically
 from gridveil.opf.status import Status
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger import Entry
+from gridveil.privacy.ledger.records import Entry
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 _FRACTION = r"^\d+(/[1-9]\d*)?$"
@@ -51,6 +51,16 @@ class BusVoltage(_Record):
     theta: Finite
 
 
+class LedgerSeal(_Record):
+    """The row of a party's ledger."""
+
+    ledger: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    opened_at: str
+    row: Annotated[int, Field(ge=1, le=2**53)]
+    head: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    is_first: bool
+
+
 class Contribution(_Record):
     """One party's part of a release."""
 
@@ -65,6 +75,8 @@ class Contribution(_Record):
     cumulative: Annotated[str, Field(pattern=_FRACTION)]
     """The most that any of its loads has spent, as an exact number."""
     distance_mva: Annotated[str, Field(pattern=_FRACTION)] | None
+    ledgers: tuple[LedgerSeal, ...] = ()
+    """The row of its ledger that charged its loads; none in contributions before 0.3."""
     loads: tuple[ReleasedLoad, ...]
     generators: tuple[DispatchedGenerator, ...]
     buses: tuple[BusVoltage, ...]
@@ -90,6 +102,9 @@ def make_contribution(
         drawn_at="" if entry is None else entry.drawn_at,
         cumulative="0" if entry is None else str(entry.cumulative),
         distance_mva=None if entry is None or entry.distance is None else str(entry.distance),
+        ledgers=tuple(
+            LedgerSeal(**asdict(seal)) for seal in (() if entry is None else entry.seals)
+        ),
         loads=tuple(
             ReleasedLoad(bus=bus, p=p, q=q)
             for bus, p, q in zip(

@@ -26,7 +26,8 @@ from gridveil.federation.transport.zenoh import require_zenoh
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
-from gridveil.privacy.ledger import Ledger, default_path, network_id
+from gridveil.privacy.ledger.ledger import Ledger, Place
+from gridveil.privacy.ledger.owner import network_id, owner_of, register_choice
 from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import (
@@ -62,6 +63,8 @@ def federate(
     declare_public: Collection[str] | str = (),
     release_id: str | None = None,
     ledger: Ledger | str | Path | None = None,
+    register: str | None = None,
+    new_register: str | None = None,
     accept_matches: Collection[str] = (),
     key: Ed25519PrivateKey | str | Path | None = None,
     log: Callable[[str], None] = lambda _: None,
@@ -91,6 +94,8 @@ def federate(
         release_id: Name of the draw; noise is drawn and charged only once for an id. By default it
             is made from the network, the partition and the parameters.
         ledger: The ledger of all parties; GRIDVEIL_LEDGER or a file in your data folder by default.
+        register: The register of the ledger that has these loads, where the owner has to say.
+        new_register: The name of a new register: these are other loads than any it knows.
         accept_matches: Names of matches of the last scan that are coincidences.
         key: Sign the certificate with this Ed25519 key, or the PEM file of one.
         log: Gets lines about what a user should know.
@@ -130,23 +135,25 @@ def federate(
         )
     drafted = draft_of_run(network, run, public)  # refused before any process is started
     slices = split(network, owned, public, declare_public=declare_public)
-    path = ledger.path if isinstance(ledger, Ledger) else Path(ledger or default_path())
+    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    opened.open_register(owner_of(network, register_choice(register, new_register)))
+    place = opened.place
     with exit_on_sigterm(), tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
         compile_agents(log)
         if provenance is Provenance.PRIVATE:
             log("private costs")
-            private = _private_loads(network, slices, run, path)
+            private = _private_loads(network, slices, run, place)
             public = _private_costs(network, private, run.beta)
             slices = split(network, owned, public)
-        write_configs(Path(name), slices, run, path)
+        write_configs(Path(name), slices, run, place)
         contributions, outcome = run_members(Path(name), slices, watch)
         log("verification and report")
         made = assemble_release(
             network, contributions, public.provenance, public.source, outcome.residuals,
             signing_key,
         )  # fmt: skip
-        texts = (blank(network).case.text, drafted.to_bytes())
-        known = explained(made, _private_loads(network, slices, run, path), None, texts)
+        private = _private_loads(network, slices, run, place)
+        known = explained(network, made, private, None, (drafted.to_bytes(),))
         refuse_matches(made.files, network, known, accept_matches)
         return made
 
@@ -187,7 +194,9 @@ def _private_costs(network: Network, private: NoisyLoads, beta: float) -> Public
     return costs.for_beta(beta)
 
 
-def _private_loads(network: Network, slices: Sequence[Slice], run: Run, ledger: Path) -> NoisyLoads:
+def _private_loads(
+    network: Network, slices: Sequence[Slice], run: Run, ledger: Place
+) -> NoisyLoads:
     """Draw the noise of every party, or take what the ledger has: each is drawn only once."""
     mechanism = run_mechanism(run)
     private: dict[int, list[float]] = {}

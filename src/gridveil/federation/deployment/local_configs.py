@@ -11,6 +11,8 @@ from gridveil.federation.names import COORDINATOR
 from gridveil.federation.partition.slices import Slice
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport import certs
+from gridveil.privacy.ledger.ledger import Place
+from gridveil.privacy.ledger.postgresql import is_address
 
 CONSORTIUM = "embedded"
 _HOST = "127.0.0.1"
@@ -21,7 +23,7 @@ def write_configs(
     folder: Path,
     slices: Sequence[Slice],
     run: Run,
-    ledger: Path,
+    ledger: Place,
     addresses: Mapping[str, str] | None = None,
 ) -> None:
     """Write certificates and a configuration for each member.
@@ -44,7 +46,7 @@ def write_configs(
         own = {
             "name": each.party,
             "slice": STANDARD_INPUT,
-            "ledger": str(ledger.absolute()),
+            "ledger": str(ledger) if is_address(str(ledger)) else str(Path(ledger).absolute()),
             "released": f"{each.party}.released",
         }
         config = _member(folder, each.party, addresses[each.party], peers, run, own)

@@ -39,7 +39,7 @@ from gridveil.federation.transport.channel import Channel
 from gridveil.federation.transport.recording import RecordingChannel
 from gridveil.federation.transport.zenoh import open_zenoh, require_zenoh
 from gridveil.files import write_atomically
-from gridveil.privacy.ledger import Entry
+from gridveil.privacy.ledger.records import Entry
 from gridveil.privacy.mechanisms.base import Mechanism
 
 Log = Callable[[str], None]

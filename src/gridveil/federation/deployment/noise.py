@@ -1,17 +1,16 @@
 """The privacy phase of a party: its mechanism, and its noisy loads through its own ledger."""
 
-from pathlib import Path
-
 import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.federation.partition.slices import Slice
 from gridveil.federation.protocol.settings import Run
-from gridveil.privacy.ledger import Entry, Ledger
+from gridveil.privacy.ledger.ledger import Ledger, Place
+from gridveil.privacy.ledger.records import Entry, LoadOwner
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
-from gridveil.privacy.phase import LoadOwner, privatise_loads
+from gridveil.privacy.phase import privatise_loads
 
 
 def run_mechanism(run: Run) -> Mechanism:
@@ -25,7 +24,7 @@ def run_mechanism(run: Run) -> Mechanism:
 
 
 def draw_noisy_loads(
-    party_slice: Slice, run: Run, mechanism: Mechanism, ledger: Path
+    party_slice: Slice, run: Run, mechanism: Mechanism, ledger: Place
 ) -> tuple[FloatArray, Entry | None]:
     """Draw the noisy loads of a party, or take those that its ledger holds for this run.
 
@@ -35,12 +34,23 @@ def draw_noisy_loads(
     if not party_slice.loads:
         return np.zeros(0), None
     name = f"{run.id}/{party_slice.party}"
-    owner = LoadOwner(
-        party_slice.network_id, party_slice.network, party_slice.base_mva, party_slice.load_buses
-    )
+    owner = party_owner(party_slice)
     conditions = {"costs_derived": run.costs_derived} if run.costs_derived else None
     opened = Ledger(ledger)
     noisy = privatise_loads(
         owner, party_slice.true_loads(), mechanism, opened, name, conditions=conditions
     )
     return np.concatenate([noisy.p, noisy.q]), opened.entry(name)
+
+
+def party_owner(party_slice: Slice) -> LoadOwner:
+    """Return the owner of a party's loads, as its ledger knows them."""
+    return LoadOwner(
+        network=party_slice.network_id,
+        label=party_slice.network,
+        base_mva=party_slice.base_mva,
+        buses=party_slice.load_buses,
+        keys=party_slice.load_keys,
+        surroundings=[frozenset(load.branches) for load in party_slice.loads],
+        is_part=True,
+    )

@@ -15,6 +15,7 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import document_errors
 from gridveil.federation.names import check_party_name
 from gridveil.files import read_file
+from gridveil.network.load_keys import bus_key
 
 FROM, TO = 0, 1
 """The ends of a line; of a load and a generator, which have one end, `FROM`."""
@@ -58,6 +59,10 @@ class SliceLoad(_Record):
     bus_owner: str
     p: Finite = Field(repr=False)
     q: Finite = Field(repr=False)
+    keys: tuple[str, ...] = ()
+    """Its accounts in a ledger; none in slices before 0.3, where it is known by its bus."""
+    branches: tuple[str, ...] = ()
+    """Digests of those branches at its bus that are the party's own."""
 
 
 class SliceGenerator(_Record):
@@ -169,6 +174,11 @@ class Slice(_Record):
     def load_buses(self) -> list[int]:
         """The number of each load's bus."""
         return [load.bus for load in self.loads]
+
+    @property
+    def load_keys(self) -> list[tuple[str, ...]]:
+        """The accounts of each load in a ledger."""
+        return [load.keys or (bus_key(load.bus),) for load in self.loads]
 
     def true_loads(self) -> FloatArray:
         """Return the true loads, of shape (loads, 2)."""

@@ -29,8 +29,9 @@ from gridveil.federation.partition.slices import (
 )
 from gridveil.network.costs import CostFunctions
 from gridveil.network.library import as_network
+from gridveil.network.load_keys import load_keys, surroundings
 from gridveil.network.network import Network
-from gridveil.privacy.ledger import network_id
+from gridveil.privacy.ledger.owner import network_id
 from gridveil.publication.costs import (
     CostsLike,
     Provenance,
@@ -167,10 +168,28 @@ def _ports(network: Network, partition: Partition) -> list[list[Port]]:
 
 def _loads(network: Network, partition: Partition) -> list[SliceLoad]:
     number = network.buses.number.tolist()
+    own = {
+        party: set(network.lines.row[[owner == party for owner in partition.lines]].tolist())
+        for party in partition.parties
+    }
+    around = {party: surroundings(network, rows) for party, rows in own.items()}
     return [
-        SliceLoad(bus=number[bus], bus_owner=partition.buses[bus], p=p, q=q)
-        for bus, (p, q) in zip(
-            network.loads.bus.tolist(), network.loads.values.tolist(), strict=True
+        SliceLoad(
+            bus=number[bus],
+            bus_owner=partition.buses[bus],
+            p=p,
+            q=q,
+            keys=keys,
+            branches=tuple(sorted(around[owner][i])),
+        )
+        for i, (bus, (p, q), keys, owner) in enumerate(
+            zip(
+                network.loads.bus.tolist(),
+                network.loads.values.tolist(),
+                load_keys(network).in_service,
+                partition.loads,
+                strict=True,
+            )
         )
     ]
 

@@ -2,31 +2,24 @@
 
 import os
 import random
-import secrets
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gridveil import load_case
 from gridveil.errors import GridveilError
-from gridveil.privacy.ledger import BudgetExceededError, Ledger, Spending, network_id
-from tests.cases import TINY
+from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.privacy.ledger.records import BudgetExceededError
+from tests.privacy.ledger.owners import BUSES, draw, owner, spending
 
-ROOT = Path(__file__).parents[2]
-BUSES = [3, 5, 8, 13, 21]
-SPENDING = Spending("net", "a network", BUSES, "1", "0.1", "spec")
-
-
-def draw():
-    return np.array([[secrets.randbelow(10**9), i] for i, _ in enumerate(BUSES)], dtype=np.int64)
+ROOT = Path(__file__).parents[3]
+SPENDING = spending()
 
 
 @pytest.fixture
@@ -49,38 +42,39 @@ def test_the_cap_is_hard_and_the_refusal_is_explained(path):
         ledger.spend("r3", SPENDING, lambda: pytest.fail("drawn though refused"))
     assert "bus 3 of a network and 4 more loads" in str(error.value)
     assert "spent ε = 3 of its cap of 3" in str(error.value)
-    assert "gridveil budget cap" in str(error.value)
+    assert "gridveil ledger cap" in str(error.value)
     assert [account.spent for account in ledger.accounts()] == [3] * 5
 
 
 def test_sums_are_exact(path):
     ledger = Ledger(path)
-    tenth = replace(SPENDING, epsilon="0.1")
+    tenth = spending(epsilon="0.1")
     for i in range(30):
         ledger.spend(f"r{i}", tenth, draw)
     assert ledger.accounts()[0].left == 0
     with pytest.raises(BudgetExceededError):
-        ledger.spend("one more", replace(SPENDING, epsilon="1e-12"), draw)
+        ledger.spend("one more", spending(epsilon="1e-12"), draw)
 
 
 def test_caps_of_loads_come_before_those_of_networks_and_all(path):
     ledger = Ledger(path)
     ledger.set_cap(10)
-    ledger.set_cap(5, "net")
-    ledger.set_cap("0.5", "net", [8])
-    ledger.spend("r", replace(SPENDING, epsilon="0.5"), draw)
-    caps = {account.bus: account.cap for account in ledger.accounts()}
-    assert caps == {3: 5, 5: 5, 8: Fraction(1, 2), 13: 5, 21: 5}
+    ledger.open_register(owner())
+    ledger.set_cap(5, "a network")
+    ledger.set_cap("0.5", "a network", ["bus 8"])
+    ledger.spend("r", spending(epsilon="0.5"), draw)
+    caps = {account.key: account.cap.epsilon for account in ledger.accounts()}
+    assert list(caps.values()) == [5, 5, Fraction(1, 2), 5, 5]
     with pytest.raises(BudgetExceededError, match="bus 8 of a network"):
-        ledger.spend("r2", replace(SPENDING, epsilon="0.25"), draw)
+        ledger.spend("r2", spending(epsilon="0.25"), draw)
 
 
 def test_a_smaller_distance_costs_in_proportion(path):
     ledger = Ledger(path)
-    ledger.spend("r", replace(SPENDING, epsilon="0.5", distance="0.1"), draw)
-    assert ledger.check(replace(SPENDING, epsilon="0.1", distance="0.02")) == Fraction(1, 2)
-    assert ledger.check(replace(SPENDING, epsilon="0.1", distance="0.5")) == Fraction(1, 10)
-    assert ledger.check(replace(SPENDING, epsilon="0.1", distance=None)) == Fraction(1, 10)
+    ledger.spend("r", spending(epsilon="0.5", distance="0.1"), draw)
+    assert ledger.check(spending(epsilon="0.1", distance="0.02")) == Fraction(1, 2)
+    assert ledger.check(spending(epsilon="0.1", distance="0.5")) == Fraction(1, 10)
+    assert ledger.check(spending(epsilon="0.1", distance=None)) == Fraction(1, 10)
 
 
 def test_checking_changes_nothing(path):
@@ -152,18 +146,6 @@ def test_a_damaged_ledger_is_refused_and_left_untouched(path, damage):
     assert path.read_bytes() == data
 
 
-def test_a_network_is_known_by_its_public_facts_alone():
-    """Other loads, lines or an other order of rows are no reason for a second budget."""
-    network = TINY.network()
-    for other in (
-        network.with_loads(network.loads.p * 2, network.loads.q),
-        TINY.with_(branch=TINY.branch[:2]).network(),
-        TINY.with_(bus=TINY.bus[::-1]).network(),
-    ):
-        assert network_id(network) == network_id(other)
-    assert network_id(network) != network_id(load_case("case30_ieee"))
-
-
 def test_opening_the_ledger_twice_keeps_the_locks_of_the_first(path):
     """A second connection, opened and closed during a draw, must not let another process in."""
     Ledger(path).set_cap(1)
@@ -173,7 +155,7 @@ def test_opening_the_ledger_twice_keeps_the_locks_of_the_first(path):
     def slow():
         Ledger(path).close()
         script = (
-            "import sys; from pathlib import Path; from tests.privacy.test_ledger import *; "
+            "import sys; from pathlib import Path; from tests.privacy.ledger.test_ledger import *; "
             "Ledger(Path(sys.argv[1])).spend('other', SPENDING, draw)"
         )
         others.append(
@@ -197,20 +179,20 @@ def test_opening_the_ledger_twice_keeps_the_locks_of_the_first(path):
 def test_budget_cannot_be_refunded(path, epsilon, distance):
     ledger = Ledger(path)
     with pytest.raises(GridveilError, match="must be above 0"):
-        ledger.spend("r", replace(SPENDING, epsilon=epsilon, distance=distance), draw)
+        ledger.spend("r", spending(epsilon=epsilon, distance=distance), draw)
     assert ledger.accounts() == []
 
 
 def test_the_advice_of_a_refusal_would_be_allowed(path):
     ledger = Ledger(path)
-    ledger.spend("r", replace(SPENDING, epsilon="2"), draw)
+    ledger.spend("r", spending(epsilon="2"), draw)
     with pytest.raises(BudgetExceededError, match=r"ε of at most 0\.1,"):
-        ledger.check(replace(SPENDING, distance="0.01"))
-    assert ledger.check(replace(SPENDING, epsilon="0.1", distance="0.01")) == 1
+        ledger.check(spending(distance="0.01"))
+    assert ledger.check(spending(epsilon="0.1", distance="0.01")) == 1
 
 
 def test_a_ledger_in_use_is_not_called_damaged(path, monkeypatch):
-    monkeypatch.setattr("gridveil.privacy.ledger._BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("gridveil.privacy.ledger.sqlite._BUSY_SECONDS", 0.1)
     Ledger(path).close()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
@@ -232,9 +214,8 @@ def _work(path, seed, told):
     while True:
         ledger = Ledger(path)
         release = f"r{choose.randrange(RELEASES)}"
-        spending = replace(SPENDING, epsilon="0.01")
         try:
-            values = ledger.spend(release, spending, draw)
+            values = ledger.spend(release, spending(epsilon="0.01"), draw)
             os.write(told, f"{release} {values[:, 0].tolist()}\n".encode())
         except BudgetExceededError:
             pass
@@ -277,13 +258,17 @@ def test_200_kills_and_8_processes_never_overspend_lose_or_double(path):
     assert all(len(values) == 1 for values in told.values()), "a release was drawn twice"
 
     database = sqlite3.connect(path)
-    stored: dict[str, list[int]] = {}
-    for release, p in database.execute(
-        "SELECT release, p FROM private_loads ORDER BY release, position"
-    ):
-        stored.setdefault(release, []).append(p)
-    charged = {id_ for (id_,) in database.execute("SELECT id FROM releases")}
-    assert charged == set(stored), "a charge without its loads, or loads without their charge"
+    stored = {
+        release: np.frombuffer(steps, dtype=">i8").reshape(-1, 2)[:, 0].tolist()
+        for release, steps in database.execute("SELECT id, steps FROM releases")
+    }
+    charges = database.execute(
+        "SELECT e.id, COUNT(*) FROM releases e JOIN charges c ON c.row_number = e.row_number "
+        "GROUP BY e.id"
+    ).fetchall()
+    assert charges == [(release, len(BUSES)) for release in sorted(stored)]
+    charged = set(stored)
+    assert Ledger(path).inspect().ok
     assert all(len(values) == len(BUSES) for values in stored.values())
     assert all(str(stored[release]) in values for release, values in told.items()), "lost"
     assert len(charged) == 100, "the budget was spent to its end and not beyond"

@@ -1,0 +1,93 @@
+"""What several releases of a load tell together: the rules, as pure functions.
+
+Within one metric a release with ε at distance α loses at most ε·max(1, d/α) about two values that
+are d apart, and ε about any two where α is unbounded. Losses of releases of the same hours add up
+(sequential composition). Two series that differ within a window of hours alone differ for no
+release of other hours, so these lose nothing (parallel composition). A snapshot without a date may
+be of any hour, and counts in every window. Hence, for values d apart within any window of w hours:
+
+    loss ≤ Σ ε_r·max(1, d/α_r) + max over windows W of Σ_{t in W} Σ_s ℓ_s(t)·max(1, d/α_s)
+
+with r the releases without a date and s those with hourly losses ℓ_s. Losses in different metrics
+are never added: each metric has a sum and a cap of its own. Of a group, whose values may all change
+at once, the losses of all members add up.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gridveil.privacy.ledger.records import Hours
+
+
+@dataclass(frozen=True)
+class DatedLoss:
+    """Hourly losses of one release, at its distance."""
+
+    hours: Hours
+    distance: Fraction | None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """All that one account has spent in one metric."""
+
+    undated: Mapping[Fraction | None, Fraction]
+    """The sum of ε by distance, of snapshots without a date."""
+    dated: Sequence[DatedLoss] = ()
+
+    def at(self, distance: Fraction | None, hours: int | None) -> Fraction:
+        """Return the loss at a distance, within the worst window of so many hours.
+
+        Args:
+            distance: How far two values may be apart; None only where every release holds for any.
+            hours: The length of the window; None for all hours together.
+        """
+        snapshots = sum(
+            (epsilon * slope(at, distance) for at, epsilon in self.undated.items()), Fraction(0)
+        )
+        return snapshots + worst_window(hourly(self.dated, distance), hours)
+
+
+def together(members: Iterable[Spent]) -> Spent:
+    """Return what the members of a group have spent, all of them together."""
+    undated: dict[Fraction | None, Fraction] = {}
+    dated: list[DatedLoss] = []
+    for member in members:
+        for distance, epsilon in member.undated.items():
+            undated[distance] = undated.get(distance, Fraction(0)) + epsilon
+        dated.extend(member.dated)
+    return Spent(undated, dated)
+
+
+def slope(own: Fraction | None, asked: Fraction | None) -> Fraction:
+    """Return by what to multiply ε at its own distance for the loss at another; never below 1."""
+    if own is None or asked is None:
+        return Fraction(1)
+    return max(Fraction(1), asked / own)
+
+
+def hourly(dated: Iterable[DatedLoss], distance: Fraction | None) -> dict[int, Fraction]:
+    """Return the loss of every hour at a distance, all releases added up."""
+    total: dict[int, Fraction] = {}
+    for one in dated:
+        factor = slope(one.distance, distance)
+        for hour, loss in enumerate(one.hours.losses, one.hours.first):
+            total[hour] = total.get(hour, Fraction(0)) + factor * loss
+    return total
+
+
+def worst_window(losses: Mapping[int, Fraction], hours: int | None) -> Fraction:
+    """Return the largest sum of losses within so many consecutive hours."""
+    if hours is None or not losses:
+        return sum(losses.values(), Fraction(0))
+    worst = inside = Fraction(0)
+    order = sorted(losses)
+    first = 0
+    for hour in order:
+        inside += losses[hour]
+        while order[first] <= hour - hours:
+            inside -= losses[order[first]]
+            first += 1
+        worst = max(worst, inside)
+    return worst

@@ -1,0 +1,258 @@
+"""What accounts have spent and may spend, read from and written to the tables of a ledger."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from gridveil.privacy.ledger.accounting import DatedLoss, Spent, together
+from gridveil.privacy.ledger.chain import digest_of
+from gridveil.privacy.ledger.records import DEFAULT_CAP, Cap, Charge, Hours, Metric
+from gridveil.privacy.ledger.schema import ANY, NO_ACCOUNT
+from gridveil.privacy.ledger.store import Transaction
+
+EVERY_REGISTER = 0
+"""In place of a register: a cap or a distance of all registers without one of their own."""
+_MOST_VALUES = 500
+"""Values of one statement; more accounts take several."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Loads of one owner, whose losses add up."""
+
+    id: int
+    name: str
+    accounts: tuple[int, ...]
+    cap: Fraction | None
+    """None where it is that of a load."""
+
+
+@dataclass
+class Sums:
+    """What accounts have spent, computed once for all accounts that have spent the same."""
+
+    spent: Mapping[int, Spent]
+    _known: dict[tuple[object, ...], Fraction] = field(default_factory=dict)
+
+    def of(self, account: int | None) -> Spent:
+        """Return all that an account has spent."""
+        return self.spent.get(account, _NOTHING) if account is not None else _NOTHING
+
+    def at(self, spent: Spent, cap: Cap) -> Fraction:
+        """Return what was spent at the distance and in the window of a cap."""
+        key = (
+            tuple(spent.undated.items()),
+            tuple((id(one.hours), one.distance) for one in spent.dated),
+            cap.distance,
+            cap.hours,
+        )
+        if key not in self._known:
+            self._known[key] = spent.at(cap.distance, cap.hours)
+        return self._known[key]
+
+
+_NOTHING = Spent({})
+
+
+def sums_of(transaction: Transaction, metric: Metric, register: int | None = None) -> Sums:
+    """Return what the accounts of a register, or all accounts, have spent in a metric."""
+    where, values = ("", ()) if register is None else (" AND a.register = ?", (register,))
+    undated: dict[int, dict[Fraction | None, Fraction]] = {}
+    numbers: dict[str, Fraction] = {}
+    for account, distance, epsilon in transaction.all(
+        "SELECT s.account, s.distance, s.epsilon FROM sums s JOIN accounts a ON a.id = s.account "
+        f"WHERE s.metric = ?{where}",
+        (metric.value, *values),
+    ):
+        for text in (distance, epsilon):
+            if text not in numbers and text != ANY:
+                numbers[text] = Fraction(text)
+        undated.setdefault(account, {})[numbers.get(distance)] = numbers[epsilon]
+    dated: dict[int, list[DatedLoss]] = {}
+    rows = transaction.all(
+        "SELECT d.account, d.release, d.distance FROM dated d JOIN accounts a ON a.id = d.account "
+        f"WHERE d.metric = ?{where}",
+        (metric.value, *values),
+    )
+    hours = hours_of(transaction, {release for _, release, _ in rows})
+    for account, release, distance in rows:
+        dated.setdefault(account, []).append(DatedLoss(hours[release], distance_of(distance)))
+    return Sums(
+        {
+            account: Spent(undated.get(account, {}), dated.get(account, ()))
+            for account in undated.keys() | dated.keys()
+        }
+    )
+
+
+def hours_of(transaction: Transaction, releases: Iterable[str]) -> dict[str, Hours]:
+    """Return the hours of dated releases."""
+    found = {}
+    for some in _pieces(sorted(releases)):
+        for release, first, losses in transaction.all(
+            f"SELECT id, first_hour, losses FROM releases WHERE id IN ({_marks(some)})", some
+        ):
+            found[release] = Hours(first, tuple(map(Fraction, json.loads(losses))))
+    return found
+
+
+def add_charges(
+    transaction: Transaction,
+    row: int,
+    release: str,
+    accounts: Sequence[tuple[int, Charge]],
+    hours: Hours | None,
+) -> None:
+    """Write the charges of a release, and add them to what the accounts have spent."""
+    transaction.run_many(
+        "INSERT INTO charges VALUES (?, ?, ?, ?, ?)",
+        (charge_row(account, row, charge) for account, charge in accounts),
+    )
+    if hours is not None:
+        transaction.run_many(
+            "INSERT INTO dated VALUES (?, ?, ?, ?)",
+            (
+                (account, release, charge.metric.value, text_of(charge.distance))
+                for account, charge in accounts
+            ),
+        )
+        return
+    before = {
+        (account, metric, distance): epsilon
+        for some in _pieces([account for account, _ in accounts])
+        for account, metric, distance, epsilon in transaction.all(
+            "SELECT account, metric, distance, epsilon FROM sums "
+            f"WHERE account IN ({_marks(some)})",
+            some,
+        )
+    }
+    rows = []
+    for account, charge in accounts:
+        key = (account, charge.metric.value, text_of(charge.distance))
+        total = Fraction(before.get(key, 0)) + charge.epsilon
+        rows.append((*key, str(total)))
+    transaction.run_many(
+        "INSERT INTO sums VALUES (?, ?, ?, ?, 1) ON CONFLICT (account, metric, distance) "
+        "DO UPDATE SET epsilon = excluded.epsilon, releases = sums.releases + 1",
+        rows,
+    )
+
+
+def charge_digest(transaction: Transaction, row: int) -> str:
+    """Return a digest of the charges of a row, as the chain has it."""
+    return digest_of(
+        transaction.all(
+            "SELECT account, metric, distance, epsilon FROM charges WHERE row_number = ? "
+            "ORDER BY account, metric, distance",
+            (row,),
+        )
+    )
+
+
+def digest_of_charges(charges: Iterable[tuple[int, Charge]]) -> str:
+    """Return the same digest of charges that are not written yet."""
+    return digest_of(
+        sorted((a, c.metric.value, text_of(c.distance), str(c.epsilon)) for a, c in charges)
+    )
+
+
+def charge_row(account: int, row: int, charge: Charge) -> tuple[int, int, str, str, str]:
+    """Return a charge as a row of its table."""
+    return account, row, charge.metric.value, text_of(charge.distance), str(charge.epsilon)
+
+
+class Caps:
+    """The caps of a register's accounts in a metric."""
+
+    def __init__(self, transaction: Transaction, register: int, metric: Metric) -> None:
+        """Read them; a register that is not opened yet has those of all registers."""
+        rows = transaction.all(
+            "SELECT register, account, epsilon FROM caps WHERE metric = ? AND register IN (?, ?)",
+            (metric.value, register, EVERY_REGISTER),
+        )
+        self._epsilon = {(of, account): Fraction(epsilon) for of, account, epsilon in rows}
+        self._register = register
+        self.distance, self.hours = reference(transaction, register, metric)
+
+    def of(self, account: int | None) -> Cap:
+        """Return the cap of an account."""
+        places = (
+            (self._register, account),
+            (self._register, NO_ACCOUNT),
+            (EVERY_REGISTER, NO_ACCOUNT),
+        )
+        epsilon = next((self._epsilon[p] for p in places if p in self._epsilon), DEFAULT_CAP)
+        return Cap(epsilon, self.distance, self.hours)
+
+    def of_group(self, group: Group) -> Cap:
+        """Return the cap of a group, that of a single load where it has none of its own."""
+        cap = self.of(NO_ACCOUNT)
+        return cap if group.cap is None else Cap(group.cap, cap.distance, cap.hours)
+
+
+def reference(
+    transaction: Transaction, register: int, metric: Metric
+) -> tuple[Fraction | None, int | None]:
+    """Return distance and window at which a register's budget is counted."""
+    rows = {
+        of: (distance, hours)
+        for of, distance, hours in transaction.all(
+            "SELECT register, distance, hours FROM distances WHERE metric = ? "
+            "AND register IN (?, ?)",
+            (metric.value, register, EVERY_REGISTER),
+        )
+    }
+    found = rows.get(register) or rows.get(EVERY_REGISTER)
+    return (None, None) if found is None else (distance_of(found[0]), found[1])
+
+
+def groups_of(transaction: Transaction, register: int, metric: Metric) -> list[Group]:
+    """Return the groups of a register, with their caps in a metric."""
+    members: dict[int, list[int]] = {}
+    for group, account in transaction.all(
+        "SELECT m.load_group, m.account FROM members m JOIN load_groups g ON g.id = m.load_group "
+        "WHERE g.register = ? ORDER BY m.account",
+        (register,),
+    ):
+        members.setdefault(group, []).append(account)
+    return [
+        Group(id_, name, tuple(members.get(id_, ())), None if cap is None else Fraction(cap))
+        for id_, name, cap in transaction.all(
+            "SELECT g.id, g.name, c.epsilon FROM load_groups g LEFT JOIN group_caps c "
+            "ON c.load_group = g.id AND c.metric = ? WHERE g.register = ? ORDER BY g.id",
+            (metric.value, register),
+        )
+    ]
+
+
+def group_spent(group: Group, sums: Sums, charges: Mapping[int, Spent] | None = None) -> Spent:
+    """Return what a group has spent, with further charges of its members if there are any."""
+    own = [sums.of(account) for account in group.accounts]
+    more = [] if charges is None else [charges[a] for a in group.accounts if a in charges]
+    return together([*own, *more])
+
+
+def spent_of(charge: Charge, hours: Hours | None) -> Spent:
+    """Return what one release spends."""
+    if hours is None:
+        return Spent({charge.distance: charge.epsilon})
+    return Spent({}, (DatedLoss(hours, charge.distance),))
+
+
+def text_of(distance: Fraction | None) -> str:
+    """Return a distance as the tables have it."""
+    return ANY if distance is None else str(distance)
+
+
+def distance_of(text: str) -> Fraction | None:
+    """Return a distance from its text in the tables."""
+    return None if text == ANY else Fraction(text)
+
+
+def _pieces(values: Sequence[object]) -> Iterable[Sequence[object]]:
+    return (values[i : i + _MOST_VALUES] for i in range(0, len(values), _MOST_VALUES))
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,182 @@
+"""Caps, the distances they are counted at, and groups of loads: every change is a row."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gridveil.errors import GridveilError
+from gridveil.privacy.ledger.balances import EVERY_REGISTER, reference, text_of
+from gridveil.privacy.ledger.chain import append
+from gridveil.privacy.ledger.records import Metric
+from gridveil.privacy.ledger.registers import Register, accounts_of, register_named
+from gridveil.privacy.ledger.schema import NO_ACCOUNT
+from gridveil.privacy.ledger.store import Transaction
+
+_LONGEST_HOURS = 10 * 366 * 24
+
+
+@dataclass(frozen=True)
+class CapChange:
+    """A new cap."""
+
+    epsilon: Fraction
+    register: str | None
+    """None for all registers without a cap of their own."""
+    loads: tuple[str, ...] | None
+    """Keys of loads; None for all of the register."""
+    group: str | None
+    distance: Fraction | None
+    """The distance at which budgets are counted; None keeps it."""
+    hours: int | None
+    """The window within which budgets are counted; None keeps it."""
+    metric: Metric
+    reason: str
+
+    def check(self) -> None:
+        """Refuse what no cap can be."""
+        if self.epsilon < 0:
+            raise GridveilError(f"cap: {float(self.epsilon):g} must not be negative")
+        if self.distance is not None and self.distance <= 0:
+            raise GridveilError(f"cap: the distance {float(self.distance):g} must be above 0")
+        if self.hours is not None and not 0 < self.hours <= _LONGEST_HOURS:
+            raise GridveilError(f"cap: a window of {self.hours} hours makes no sense")
+        if self.register is None and (self.loads is not None or self.group is not None):
+            raise GridveilError("a cap of certain loads needs the register they belong to")
+        if self.loads is not None and self.group is not None:
+            raise GridveilError("a cap is of certain loads or of a group, not of both")
+        if not self.reason.isprintable():
+            raise GridveilError("the reason of a cap must be printable text")
+
+
+def change_cap(transaction: Transaction, change: CapChange) -> None:
+    """Write a new cap, with what held before."""
+    change.check()
+    register = None if change.register is None else register_named(transaction, change.register)
+    number = EVERY_REGISTER if register is None else register.id
+    if register is not None and change.group is not None:
+        before = _change_group(transaction, register, change)
+    else:
+        before = _change_accounts(transaction, register, change)
+    distance, hours = reference(transaction, number, change.metric)
+    content = {
+        "register": change.register,
+        "loads": None if change.loads is None else list(change.loads),
+        "group": change.group,
+        "metric": change.metric.value,
+        "cap": str(change.epsilon),
+        "before": before,
+        "sets_distance": change.distance is not None or change.hours is not None,
+        "distance": text_of(change.distance or distance),
+        "distance_before": text_of(distance),
+        "hours": change.hours or hours,
+        "hours_before": hours,
+        "reason": change.reason,
+    }
+    if change.distance is not None or change.hours is not None:
+        _write_distance(
+            transaction, number, change.metric, change.distance or distance, change.hours or hours
+        )
+    append(transaction, "cap", content)
+
+
+def set_distance(
+    transaction: Transaction,
+    register: int,
+    name: str,
+    metric: Metric,
+    distance: Fraction,
+    hours: int | None,
+) -> None:
+    """Write at which distance a register's budget is counted, as its first release has it."""
+    transaction.run(
+        "INSERT INTO distances VALUES (?, ?, ?, ?)",
+        (register, metric.value, text_of(distance), hours),
+    )
+    content = {
+        "register": name,
+        "metric": metric.value,
+        "distance": text_of(distance),
+        "hours": hours,
+        "reason": "that of the first release",
+    }
+    append(transaction, "distance", content)
+
+
+def set_group(transaction: Transaction, register: str, name: str, loads: tuple[str, ...]) -> None:
+    """Write which loads have one owner."""
+    if not name.strip() or not name.isprintable():
+        raise GridveilError("a group needs a name of printable characters")
+    known = register_named(transaction, register)
+    accounts = accounts_of(transaction, known, loads)
+    rows = transaction.all(
+        "SELECT id FROM load_groups WHERE register = ? AND name = ?", (known.id, name)
+    )
+    if rows:
+        group = rows[0][0]
+        transaction.run("DELETE FROM members WHERE load_group = ?", (group,))
+    else:
+        group = transaction.all("SELECT COALESCE(MAX(id), 0) + 1 FROM load_groups")[0][0]
+        transaction.run("INSERT INTO load_groups VALUES (?, ?, ?)", (group, known.id, name))
+    transaction.run_many(
+        "INSERT INTO members VALUES (?, ?)", ((group, account) for account in set(accounts))
+    )
+    if not loads:
+        transaction.run("DELETE FROM group_caps WHERE load_group = ?", (group,))
+        transaction.run("DELETE FROM load_groups WHERE id = ?", (group,))
+    append(transaction, "group", {"register": register, "group": name, "loads": sorted(loads)})
+
+
+def _change_accounts(
+    transaction: Transaction, register: Register | None, change: CapChange
+) -> dict[str, str]:
+    """Write caps of loads, and return those before, by load."""
+    number = EVERY_REGISTER if register is None else register.id
+    accounts = {"all": NO_ACCOUNT}
+    if register is not None and change.loads is not None:
+        found = accounts_of(transaction, register, change.loads)
+        accounts = dict(zip(change.loads, found, strict=True))
+    held: dict[int, str] = dict(
+        transaction.all(
+            "SELECT account, epsilon FROM caps WHERE register = ? AND metric = ?",
+            (number, change.metric.value),
+        )
+    )
+    transaction.run_many(
+        "INSERT INTO caps VALUES (?, ?, ?, ?) ON CONFLICT (register, account, metric) "
+        "DO UPDATE SET epsilon = excluded.epsilon",
+        ((number, a, change.metric.value, str(change.epsilon)) for a in accounts.values()),
+    )
+    return {key: held[a] for key, a in accounts.items() if a in held}
+
+
+def _change_group(
+    transaction: Transaction, register: Register, change: CapChange
+) -> dict[str, str]:
+    rows = transaction.all(
+        "SELECT id FROM load_groups WHERE register = ? AND name = ?", (register.id, change.group)
+    )
+    if not rows:
+        raise GridveilError(f"register {register.name!r} has no group {change.group!r}")
+    key = (rows[0][0], change.metric.value)
+    held = transaction.all(
+        "SELECT epsilon FROM group_caps WHERE load_group = ? AND metric = ?", key
+    )
+    transaction.run(
+        "INSERT INTO group_caps VALUES (?, ?, ?) ON CONFLICT (load_group, metric) "
+        "DO UPDATE SET epsilon = excluded.epsilon",
+        (*key, str(change.epsilon)),
+    )
+    return {str(change.group): held[0][0]} if held else {}
+
+
+def _write_distance(
+    transaction: Transaction,
+    register: int,
+    metric: Metric,
+    distance: Fraction | None,
+    hours: int | None,
+) -> None:
+    transaction.run(
+        "INSERT INTO distances VALUES (?, ?, ?, ?) ON CONFLICT (register, metric) "
+        "DO UPDATE SET distance = excluded.distance, hours = excluded.hours",
+        (register, metric.value, text_of(distance), hours),
+    )

@@ -1,0 +1,161 @@
+"""Whether a ledger can be believed: its chain, and that its tables say what the chain says."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gridveil.privacy.ledger.balances import charge_digest
+from gridveil.privacy.ledger.chain import broken_rows, digest_of, events
+from gridveil.privacy.ledger.records import Event
+from gridveil.privacy.ledger.store import Transaction
+
+_RELEASE, _TAKEN_OVER = "release", "release taken over"
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found in a ledger."""
+
+    rows: int
+    releases: int
+    head: str
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def inspect(transaction: Transaction) -> Inspection:
+    """Read a whole ledger, and say what does not follow from its chain."""
+    history = events(
+        transaction.all("SELECT number, at, kind, content, head FROM rows ORDER BY number")
+    )
+    problems = (
+        *broken_rows(history),
+        *_identity(transaction, history),
+        *_releases(transaction, history),
+        *_sums(transaction),
+        *_caps(transaction, history),
+    )
+    count = sum(event.kind in (_RELEASE, _TAKEN_OVER) for event in history)
+    return Inspection(len(history), count, history[-1].head if history else "", problems)
+
+
+def _identity(transaction: Transaction, history: list[Event]) -> Iterator[str]:
+    rows = transaction.all("SELECT identity, opened_at FROM ledger")
+    opened = history[0] if history else None
+    if opened is None or rows != [(opened.content.get("ledger"), opened.at)]:
+        yield "the ledger does not have the identity of its first row"
+
+
+def _releases(transaction: Transaction, history: list[Event]) -> Iterator[str]:
+    stored = {
+        row[1]: row
+        for row in transaction.all(
+            "SELECT id, row_number, specification, names, steps, first_hour, losses FROM releases"
+        )
+    }
+    for event in history:
+        if event.kind not in (_RELEASE, _TAKEN_OVER):
+            continue
+        release, said = event.content.get("release"), event.content
+        if event.row not in stored:
+            yield f"row {event.row}: the private loads of release {release!r} are gone"
+            continue
+        id_, _, specification, names, steps, first_hour, losses = stored.pop(event.row)
+        found = {
+            "release": id_,
+            "specification": digest_of([specification]),
+            "loads": names,
+            "private_loads": digest_of([bytes(steps).hex()]),
+            "charges": charge_digest(transaction, event.row),
+            "first_hour": first_hour,
+            "losses": losses,
+        }
+        wrong = [name for name, value in found.items() if said.get(name) != value]
+        if wrong:
+            what = ", ".join(name.replace("_", " ") for name in wrong)
+            yield f"row {event.row}: release {release!r} has other {what} than the row says"
+    for id_, number, *_ in stored.values():
+        yield f"release {id_!r} stands in no row {number}"
+
+
+def _sums(transaction: Transaction) -> Iterator[str]:
+    added: dict[tuple[int, str, str], Fraction] = {}
+    for account, metric, distance, epsilon in transaction.all(
+        "SELECT c.account, c.metric, c.distance, c.epsilon FROM charges c "
+        "LEFT JOIN releases e ON e.row_number = c.row_number WHERE e.first_hour IS NULL"
+    ):
+        key = (account, metric, distance)
+        added[key] = added.get(key, Fraction(0)) + Fraction(epsilon)
+    held = {
+        (account, metric, distance): Fraction(epsilon)
+        for account, metric, distance, epsilon in transaction.all(
+            "SELECT account, metric, distance, epsilon FROM sums"
+        )
+    }
+    wrong = {key[0] for key in added.keys() | held.keys() if added.get(key) != held.get(key)}
+    if wrong:
+        yield f"what {len(wrong)} accounts have spent is not the sum of their charges"
+    hours = transaction.all(
+        "SELECT c.account, e.id FROM charges c JOIN releases e ON e.row_number = c.row_number "
+        "WHERE e.first_hour IS NOT NULL"
+    )
+    if sorted(hours) != sorted(transaction.all("SELECT account, release FROM dated")):
+        yield "the releases with hours are not those that were charged"
+
+
+def _caps(transaction: Transaction, history: list[Event]) -> Iterator[str]:
+    """Compare caps and distances with the last rows that set them."""
+    caps: dict[tuple[str | None, str | None, str], str] = {}
+    distances: dict[tuple[str | None, str], tuple[str, int | None]] = {}
+    groups: dict[tuple[str | None, str, str], str] = {}
+    for event in history:
+        said = event.content
+        register, metric = said.get("register"), said.get("metric", "")
+        if event.kind == "caps taken over":
+            caps.update({(r, load, "absolute"): epsilon for r, load, epsilon in said["caps"]})
+            distances.update({(r, "absolute"): (d, None) for r, d in said["distances"]})
+        elif event.kind == "cap":
+            if said["group"] is not None:
+                groups[register, said["group"], metric] = said["cap"]
+            else:
+                loads = [None] if said["loads"] is None else said["loads"]
+                caps.update({(register, load, metric): said["cap"] for load in loads})
+            if said["sets_distance"]:
+                distances[register, metric] = said["distance"], said["hours"]
+        elif event.kind == "distance":
+            distances[register, metric] = said["distance"], said["hours"]
+        elif event.kind == "group" and not said["loads"]:
+            gone = [key for key in groups if key[:2] == (register, said["group"])]
+            for key in gone:
+                del groups[key]
+        elif event.kind == "loads":
+            for before, after in said.get("renamed", {}).items():
+                moved = [key for key in caps if key[:2] == (register, before)]
+                caps.update({(register, after, key[2]): caps.pop(key) for key in moved})
+    names: dict[int, str] = dict(transaction.all("SELECT id, name FROM registers"))
+    keys: dict[int, str] = dict(transaction.all("SELECT id, key FROM accounts"))
+    held_caps = {
+        (names.get(register), keys.get(account), metric): epsilon
+        for register, account, metric, epsilon in transaction.all(
+            "SELECT register, account, metric, epsilon FROM caps"
+        )
+    }
+    held_distances = {
+        (names.get(register), metric): (distance, hours)
+        for register, metric, distance, hours in transaction.all(
+            "SELECT register, metric, distance, hours FROM distances"
+        )
+    }
+    held_groups = {
+        (names.get(register), name, metric): epsilon
+        for register, name, metric, epsilon in transaction.all(
+            "SELECT g.register, g.name, c.metric, c.epsilon FROM group_caps c "
+            "JOIN load_groups g ON g.id = c.load_group"
+        )
+    }
+    if (held_caps, held_distances, held_groups) != (caps, distances, groups):
+        yield "caps are others than the last rows that set them"

@@ -1,0 +1,195 @@
+"""What the ledger is asked and what it answers: owners, charges, accounts, entries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from gridveil.errors import GridveilError
+
+DEFAULT_CAP = Fraction(3)
+"""ε that a load may spend in all where no other cap is set."""
+LOAD = "load"
+"""The kind of an account that is a load."""
+
+
+class BudgetExceededError(GridveilError):
+    """A release that would take loads over their cap; nothing was drawn or charged."""
+
+
+class Metric(Enum):
+    """How the distance of two values is measured that a promise is about."""
+
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
+    LOG = "log"
+
+    def shown(self, distance: Fraction | None) -> str:
+        """Return a distance with its unit."""
+        if distance is None:
+            return "any distance"
+        if self is Metric.ABSOLUTE:
+            return f"{float(distance):g} MVA"
+        return f"{float(100 * distance):g} %" if self is Metric.RELATIVE else f"{float(distance):g}"
+
+
+@dataclass(frozen=True)
+class Hours:
+    """The hours that a release is about, and what each of them loses."""
+
+    first: int
+    """Hours since 1970-01-01 00:00 UTC."""
+    losses: tuple[Fraction, ...]
+    """ε of the first hour and of those that follow."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one release takes of the budget of one account."""
+
+    epsilon: Fraction
+    """For all hours of the release together."""
+    distance: Fraction | None
+    """Two values this far apart are told apart with ε at most; None for any two."""
+    metric: Metric = Metric.ABSOLUTE
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or (self.distance is not None and self.distance <= 0):
+            raise GridveilError("epsilon and alpha must be above 0")
+
+
+@dataclass(frozen=True)
+class RegisterChoice:
+    """Which register the owner says the loads of a network belong to."""
+
+    name: str
+    is_new: bool
+    """Whether they are other loads than any the ledger knows."""
+
+
+@dataclass(frozen=True)
+class LoadOwner:
+    """Whose loads are charged: those of a network, or of one party's part of it. All public."""
+
+    network: str
+    """The identity of the whole network."""
+    label: str
+    """The network's name, for people."""
+    base_mva: float
+    buses: Sequence[int]
+    keys: Sequence[tuple[str, ...]]
+    """For each load, the accounts it is the sum of."""
+    surroundings: Sequence[frozenset[str]]
+    """For each load, the branches at its bus."""
+    idle: Sequence[str] = ()
+    """Loads that are out of service; they have accounts too."""
+    is_part: bool = False
+    """Whether it is one party's part of the network."""
+    register: RegisterChoice | None = None
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a release asks of the budget of which loads."""
+
+    owner: LoadOwner
+    charge: Charge
+    specification: str
+    """Everything that makes the release what it is, as text: the same id needs the same."""
+    hours: Hours | None = None
+    """None for a snapshot without a date: it counts in every window of hours."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The most that an account may spend: ε at a distance, within any window of hours."""
+
+    epsilon: Fraction
+    distance: Fraction | None
+    """None where nothing has a distance yet: the first release decides."""
+    hours: int | None
+    """The length of the window; None for all hours together."""
+
+    def shown(self, metric: Metric) -> str:
+        """Return it in words."""
+        window = "" if self.hours is None else f" in any {self.hours} hours"
+        return f"{float(self.epsilon):g} at {metric.shown(self.distance)}{window}"
+
+
+@dataclass(frozen=True)
+class Account:
+    """The budget of one load in one metric, or of a group of loads."""
+
+    register: str
+    key: str
+    spent: Fraction
+    cap: Cap
+    releases: int
+    metric: Metric = Metric.ABSOLUTE
+    kind: str = LOAD
+    groups: tuple[str, ...] = field(default=())
+    """The groups it belongs to."""
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent, at the distance and in the window of the cap."""
+        return self.cap.epsilon - self.spent
+
+    def figures(self) -> dict[str, Any]:
+        """Return it as plain numbers and texts, for JSON and frames."""
+        distance = self.cap.distance
+        return {
+            "register": self.register,
+            "kind": self.kind,
+            "key": self.key,
+            "metric": self.metric.value,
+            "spent": float(self.spent),
+            "cap": float(self.cap.epsilon),
+            "distance": None if distance is None else float(distance),
+            "hours": self.cap.hours,
+            "left": float(self.left),
+            "releases": self.releases,
+            "groups": ", ".join(self.groups),
+        }
+
+
+@dataclass(frozen=True)
+class Seal:
+    """A row of a ledger that a certificate names, so that the ledger cannot be turned back."""
+
+    ledger: str
+    """The identity of the ledger, drawn when it was opened."""
+    opened_at: str
+    row: int
+    head: str
+    """The hash of that row, which follows from all rows before it."""
+    is_first: bool
+    """Whether the ledger knew no earlier release of any load."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the ledger knows of one release."""
+
+    drawn_at: str
+    """Date and time of the draw, UTC."""
+    charge: Fraction
+    """ε charged to each load, at the distance of its cap."""
+    cumulative: Fraction
+    """The most any of its loads had spent with this release, earlier ones included."""
+    distance: Fraction | None
+    """The distance, in MVA, at which that is counted."""
+    seals: tuple[Seal, ...] = ()
+    """The row of the ledger; of several where parties have a ledger each."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A row of the ledger, as its history shows it."""
+
+    row: int
+    at: str
+    kind: str
+    content: dict[str, Any]
+    head: str
