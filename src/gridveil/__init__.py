@@ -105,7 +105,6 @@ if TYPE_CHECKING:
         read_bounds as read_bounds,
     )
     from gridveil.privacy.guarantee import Guarantee as Guarantee
-    from gridveil.privacy.ledger import commands as _ledger_commands
     from gridveil.privacy.ledger.ledger import Ledger as Ledger
     from gridveil.privacy.ledger.records import (
         BudgetExceededError as BudgetExceededError,
@@ -138,6 +137,7 @@ if TYPE_CHECKING:
     from gridveil.privacy.phase import (
         simulate_loads as simulate_loads,
     )
+    from gridveil.publication import ledger as ledger
     from gridveil.publication.costs import PublicCosts as PublicCosts
     from gridveil.publication.make import Release as Release
     from gridveil.publication.plan import (
@@ -155,8 +155,6 @@ if TYPE_CHECKING:
     from gridveil.publication.verification.verify import (
         verify as verify,
     )
-
-    ledger = _ledger_commands
 
 __version__ = "0.3.0"
 
@@ -192,7 +190,7 @@ _MODULES = {
     "privacy.audit": ["AuditResult", "audit"],
     "privacy.bounds": ["PublicBounds", "read_bounds"],
     "privacy.guarantee": ["Guarantee"],
-    "privacy.ledger.commands": ["ledger"],
+    "publication": ["ledger"],
     "privacy.ledger.ledger": ["Ledger"],
     "privacy.ledger.records": ["BudgetExceededError"],
     "privacy.mechanisms.base": ["Mechanism", "MechanismSettings", "StatedProtection"],
@@ -210,7 +208,7 @@ _MODULES = {
 """Where each public name lives; a module is imported when one of its names is first used."""
 _SUBMODULES = {
     "budget": "privacy.budget",
-    "ledger": "privacy.ledger.commands",
+    "ledger": "publication.ledger",
     "certs": "federation.transport.certs",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

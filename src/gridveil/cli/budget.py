@@ -3,15 +3,16 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from gridveil import defaults
+from gridveil.cli.ledger import accounts_table
 from gridveil.cli.options import AlphaOption, EpsilonOption, JsonOption, LedgerOption
 from gridveil.cli.output import console, print_json
 from gridveil.network.library import load_case
 from gridveil.privacy import budget as accounts_of
 from gridveil.privacy.ledger.ledger import default_place
-from gridveil.privacy.ledger.records import BudgetExceededError
+from gridveil.privacy.ledger.postgresql import shown_place
+from gridveil.privacy.ledger.records import Account, BudgetExceededError
 
 REFUSED = 1
 
@@ -28,20 +29,10 @@ def show(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     path = ledger or default_place()
     accounts = accounts_of.show(path)
     if as_json:
-        print_json([account.figures() for account in accounts])
+        print_json([{**account.figures(), **_before(account)} for account in accounts])
         return
-    table = Table("register", "load", title="privacy budget, ε")
-    for heading in ("spent", "cap", "left", "releases"):
-        table.add_column(heading, justify="right")
-    for account in accounts:
-        figures = (account.spent, account.cap.epsilon, account.left)
-        table.add_row(
-            account.register,
-            account.key,
-            *(f"{float(value):g}" for value in figures),
-            str(account.releases),
-        )
-    console.print(table if accounts else f"nothing has been spent yet in {path}")
+    nothing = f"nothing has been spent yet in {shown_place(str(path))}"
+    console.print(accounts_table("privacy budget, ε", accounts) if accounts else nothing)
 
 
 @budget.command()
@@ -77,3 +68,9 @@ def explain(
     console.print(
         f"allowed: each of the {len(network.loads)} loads would be charged ε = {float(charge):g}"
     )
+
+
+def _before(account: Account) -> dict[str, object]:
+    """Return what version 0.2 called the register and the key of an account."""
+    number = account.key.removeprefix("bus ")
+    return {"label": account.register, "bus": int(number) if number.isdecimal() else None}

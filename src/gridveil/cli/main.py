@@ -25,6 +25,7 @@ from gridveil.cli.federation import (
     party,
     split,
 )
+from gridveil.cli.ledger import ledger
 from gridveil.cli.output import error_console
 from gridveil.cli.release import release
 from gridveil.cli.reproduce import reproduce
@@ -78,6 +79,7 @@ app.command()(sweep)
 app.command()(results)
 app.command()(reproduce)
 app.command()(audit)
+app.add_typer(ledger, name="ledger")
 app.add_typer(budget, name="budget")
 app.command()(federate)
 app.command()(partition)

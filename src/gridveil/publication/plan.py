@@ -32,7 +32,7 @@ from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.ledger.ledger import Ledger, existing_ledger
+from gridveil.privacy.ledger.ledger import NEW, Ledger, existing_ledger
 from gridveil.privacy.ledger.owner import owner_of, register_choice
 from gridveil.privacy.ledger.records import Entry, RegisterChoice, Spending
 from gridveil.privacy.mechanisms.base import Mechanism
@@ -110,6 +110,12 @@ class ReleaseChoices(TypedDict, total=False):
     new_register: str | None
 
 
+_FIRST = (
+    f"the ledger is new: {NEW}. If any of these loads was released before, its budget is in "
+    "another ledger; name that one with --ledger"
+)
+
+
 @dataclass(frozen=True)
 class Charge:
     """What a release takes of the budget of every load."""
@@ -120,6 +126,10 @@ class Charge:
     """What then remains, at least, for any of them."""
     is_drawn: bool
     """Whether the noise was drawn under this id before, so that nothing is charged."""
+    register: str = ""
+    """The register of the ledger that the loads belong to."""
+    is_first: bool = False
+    """Whether the ledger knows no earlier release of any load."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +187,11 @@ class ReleasePlan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What of it looks as if it spoke of loads."""
-        return kept_warnings(self.network.case, self.keep)
+        """What of it looks as if it spoke of loads, and what its ledger does not know."""
+        kept = tuple(
+            f"look before you publish: {w}" for w in kept_warnings(self.network.case, self.keep)
+        )
+        return (*kept, *((_FIRST,) if self.charge.is_first else ()))
 
     @cached_property
     def noise(self) -> NoiseSize | None:
@@ -281,6 +294,8 @@ class ReleasePlan:
             "charge": float(self.charge.epsilon),
             "least_left": float(self.charge.least_left),
             "is_drawn": self.charge.is_drawn,
+            "register": self.charge.register,
+            "is_first": self.charge.is_first,
             "promise": self.promise.sentence(self.network.base_mva),
             "noise_median_mva": None if noise is None else noise.median_mva,
             "noise_90_percent_mva": None if noise is None else noise.ninety_percent_mva,
@@ -326,7 +341,8 @@ class ReleasePlan:
         else:
             yield (
                 f"each of {loads} loads would be charged ε = {float(self.charge.epsilon):g}; at "
-                f"least {float(self.charge.least_left):g} then remains for each"
+                f"least {float(self.charge.least_left):g} then remains for each, in the register "
+                f"{self.charge.register!r} of the ledger"
             )
         if self.noise is not None:
             yield (
@@ -338,7 +354,7 @@ class ReleasePlan:
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
         yield "published as it is, and not protected:"
         yield from (f"  - {part}" for part in self.public)
-        yield from (f"look before you publish: {warning}" for warning in self.warnings)
+        yield from self.warnings
 
     def _cost_lines(self) -> Iterator[str]:
         """Say where O* comes from, and why as much of ε buys a total."""
@@ -609,11 +625,13 @@ def _charge(plan: ReleasePlan, ledger: Ledger | str | Path | None) -> Charge:
 
 def _charge_of(plan: ReleasePlan, ledger: Ledger) -> Charge:
     asked = plan._spending()
+    register = ledger.register_of(asked)
     if ledger.knows(plan.release_id):
-        return Charge(Fraction(0), ledger.least_left(asked), is_drawn=True)
+        return Charge(Fraction(0), ledger.least_left(asked), is_drawn=True, register=register)
     check_distance(plan.network, asked.charge.distance, ledger.distance_of(asked))
     charge = ledger.check(asked)
-    return Charge(charge, ledger.least_left(asked) - charge, is_drawn=False)
+    left = ledger.least_left(asked) - charge
+    return Charge(charge, left, False, register, ledger.is_empty)
 
 
 def _conditions(costs: PublicCosts | None) -> dict[str, str]:

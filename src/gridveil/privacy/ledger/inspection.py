@@ -26,6 +26,16 @@ class Inspection:
         """Whether nothing is wrong."""
         return not self.problems
 
+    def figures(self) -> dict[str, object]:
+        """Return it as plain numbers and texts, for JSON."""
+        return {
+            "ok": self.ok,
+            "rows": self.rows,
+            "releases": self.releases,
+            "head": self.head,
+            "problems": list(self.problems),
+        }
+
 
 def inspect(transaction: Transaction) -> Inspection:
     """Read a whole ledger, and say what does not follow from its chain."""

@@ -8,7 +8,6 @@ private loads: no raw ones, no noise. What has been spent is computed by the rul
 
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -376,13 +375,21 @@ def existing_ledger(ledger: LedgerLike | None = None) -> Iterator[Ledger]:
         if not is_address(str(where)):
             file = checked_path(where)
             copy = Path(folder) / "ledger.sqlite"
-            if not file.exists():
-                where = copy
-            elif SQLiteStore(file).version < VERSION:
-                shutil.copyfile(file, copy)
+            if not file.exists() or _copied_version_1(file, copy):
                 where = copy
         with opened_ledger(where) as opened:
             yield opened
+
+
+def _copied_version_1(file: Path, copy: Path) -> bool:
+    """Copy a file of an earlier version; return whether it is one."""
+    store = SQLiteStore(file)
+    try:
+        if store.version < VERSION:
+            store.copy_file(copy)
+        return store.version < VERSION
+    finally:
+        store.close()
 
 
 def checked_path(place: object) -> Path:
@@ -567,11 +574,10 @@ def _over_budget(
     metric = spending.charge.metric
     left = max(cap.epsilon - before, Fraction(0))
     others = f" and {len(over) - 1} more loads" if len(over) > 1 else ""
-    window = "" if cap.hours is None else f" in any {cap.hours} hours"
     return BudgetExceededError(
         f"over budget: {key} of {spending.owner.label}{others}. It has spent ε = "
         f"{float(before):g} of its cap of {float(cap.epsilon):g}, counted at "
-        f"{metric.shown(cap.distance)}{window}, and this release would cost {float(cost):g} more. "
+        f"{cap.counted(metric)}, and this release would cost {float(cost):g} more. "
         "Every release of a load adds to what can be learnt about it. Release with ε of at most "
         f"{float(left * spending.charge.epsilon / cost):g}, or raise the cap with 'gridveil ledger "
         "cap' if that weaker protection is acceptable"

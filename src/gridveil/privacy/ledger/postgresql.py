@@ -8,6 +8,7 @@ words. psycopg is an extra: pip install 'gridveil[postgres]'.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeVar
 
 from gridveil.errors import GridveilError
@@ -27,8 +28,10 @@ PREFIXES = ("postgresql://", "postgres://")
 SCHEMA = "gridveil"
 _LOCK = 0x47564C47  # "GVLG"
 _PATIENCE_SECONDS = 60.0
-"""How long a lost server is waited for before a task is given up."""
+"""How long a server that was lost is waited for before a task is given up."""
 _PAUSE_SECONDS = 0.2
+_VALUES = "VALUES ("
+_ROWS_AT_ONCE = 500
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 _ADVICE = "see whether the server runs, the address is right and this role may use the ledger"
 
@@ -60,6 +63,7 @@ class PostgreSQLStore(Store):
         self._parameters = self._connection_parameters(address)
         self.place = _shown(self._parameters)
         self._database: Any = None
+        self.version: int | None = None
         self.version = self.work(self._version, write=False)
 
     def work(self, task: Callable[[Transaction], T], write: bool = True) -> T:
@@ -68,7 +72,7 @@ class PostgreSQLStore(Store):
         A task whose end the server may or may not have kept is run again too: so it has to find
         what it did, as a release finds its id.
         """
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + (_PATIENCE_SECONDS if self.version is not None else 0)
         while True:
             try:
                 return self._once(task, write)
@@ -193,8 +197,18 @@ class _PostgreSQLTransaction:
         self._database.execute(_statement(statement), tuple(values))
 
     def run_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        with self._database.cursor() as cursor:
-            cursor.executemany(_statement(statement), [tuple(row) for row in rows])
+        """Run a statement for many rows: an insertion of many at once, as each takes its time."""
+        before, insertion, after = statement.partition(_VALUES)
+        every = [tuple(row) for row in rows]
+        if not insertion:
+            with self._database.cursor() as cursor:
+                cursor.executemany(_statement(statement), every)
+            return
+        values, _, rest = after.partition(")")
+        for start in range(0, len(every), _ROWS_AT_ONCE):
+            some = every[start : start + _ROWS_AT_ONCE]
+            marks = ", ".join([f"({values})"] * len(some))
+            self.run(f"{before}VALUES {marks}{rest}", list(chain.from_iterable(some)))
 
 
 def is_address(place: str) -> bool:

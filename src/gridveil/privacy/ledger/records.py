@@ -12,6 +12,10 @@ DEFAULT_CAP = Fraction(3)
 """ε that a load may spend in all where no other cap is set."""
 LOAD = "load"
 """The kind of an account that is a load."""
+_SAID = (
+    "release", "register", "network", "charge", "cap", "distance", "metric", "group", "to",
+    "reason",
+)  # fmt: skip
 
 
 class BudgetExceededError(GridveilError):
@@ -113,8 +117,12 @@ class Cap:
 
     def shown(self, metric: Metric) -> str:
         """Return it in words."""
+        return f"{float(self.epsilon):g} at {self.counted(metric)}"
+
+    def counted(self, metric: Metric) -> str:
+        """Return in words at which distance, and within which hours, a budget is counted."""
         window = "" if self.hours is None else f" in any {self.hours} hours"
-        return f"{float(self.epsilon):g} at {metric.shown(self.distance)}{window}"
+        return f"{metric.shown(self.distance)}{window}"
 
 
 @dataclass(frozen=True)
@@ -193,3 +201,10 @@ class Event:
     kind: str
     content: dict[str, Any]
     head: str
+
+    def said(self) -> str:
+        """Return what people read of its content: no digests, and lists by their length."""
+        parts = [f"{key} {self.content[key]}" for key in _SAID if self.content.get(key)]
+        if isinstance(self.content.get("loads"), list):
+            parts.append(f"{len(self.content['loads'])} loads")
+        return ", ".join(parts)

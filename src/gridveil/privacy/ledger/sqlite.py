@@ -4,7 +4,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,6 +102,22 @@ class SQLiteStore(Store):
                 raise _trouble(self.path, error) from error
             raise
         return result
+
+    def copy_file(self, target: Path) -> None:
+        """Copy the file as it is, through SQLite: reading it otherwise would drop its locks."""
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            with closing(sqlite3.connect(temporary)) as copy, closing(self._reader()) as reader:
+                reader.backup(copy)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _reader(self) -> sqlite3.Connection:
+        """Return another connection, as one that writes cannot be copied from."""
+        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
 
     def close(self) -> None:
         """Close the file."""

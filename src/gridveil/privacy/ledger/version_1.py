@@ -5,9 +5,8 @@ and private loads stay what they were. Beside the file stays a copy of what it w
 """
 
 import secrets
-import shutil
+import sqlite3
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def take_over(store: SQLiteStore) -> None:
     def task(transaction: Transaction) -> None:
         if transaction.all("PRAGMA user_version")[0][0] == VERSION:
             return  # another process was faster
-        _copy(store.path)
+        _copy(store)
         old = {name: transaction.all(_ROWS[name]) for name in _TABLES}
         transaction.run("DROP INDEX by_bus")
         for name in reversed(_TABLES):
@@ -55,14 +54,14 @@ _ROWS = {
 }
 
 
-def _copy(path: Path) -> None:
-    copy = path.with_name(path.name + COPY_SUFFIX)
+def _copy(store: SQLiteStore) -> None:
+    copy = store.path.with_name(store.path.name + COPY_SUFFIX)
     try:
-        shutil.copy2(path, copy)
-    except OSError as error:
+        store.copy_file(copy)
+    except (OSError, sqlite3.Error) as error:
         raise GridveilError(
-            f"{path}: a ledger of version 1, which is taken over once a copy of it is beside it; "
-            f"{copy} cannot be written: {error.strerror}"
+            f"{store.place}: a ledger of version 1, which is taken over once a copy of it is "
+            f"beside it; {copy} cannot be written: {error}"
         ) from None
 
 
@@ -70,10 +69,13 @@ def _write(transaction: Transaction, old: dict[str, list[Row]]) -> None:
     identity, at = secrets.token_hex(16), now()
     transaction.run("INSERT INTO ledger VALUES (?, ?, ?)", (identity, VERSION, at))
     append(transaction, "opened", {"ledger": identity, "version": VERSION, "from_version": 1}, at)
+    known = {network for network, _, _ in old["networks"]}
+    capped = dict.fromkeys(n for n, _, _ in old["caps"] if n and n not in known)
+    networks = [*old["networks"], *((n, f"network {n}", None) for n in capped)]
     loads: dict[str, list[tuple[int, int, int]]] = {}
     for release, *values in old["private_loads"]:
         loads.setdefault(release, []).append((values[0], values[1], values[2]))
-    buses: dict[str, dict[int, int]] = {network: {} for network, _, _ in old["networks"]}
+    buses: dict[str, dict[int, int]] = {network: {} for network, _, _ in networks}
     account = 0
     for release, network, *_ in old["releases"]:
         for bus, _, _ in loads.get(release, []):
@@ -81,10 +83,10 @@ def _write(transaction: Transaction, old: dict[str, list[Row]]) -> None:
                 account += 1
                 buses[network][bus] = account
     for network, bus, _ in old["caps"]:
-        if network in buses and bus != _EVERY_BUS and bus not in buses[network]:
+        if network and bus != _EVERY_BUS and bus not in buses[network]:
             account += 1
             buses[network][bus] = account
-    registers = _registers(transaction, old["networks"], buses)
+    registers = _registers(transaction, networks, buses)
     _caps(transaction, old["caps"], registers, buses)
     _releases(transaction, old, loads, registers, buses)
 
@@ -121,12 +123,10 @@ def _caps(
     registers: dict[str, int],
     buses: dict[str, dict[int, int]],
 ) -> None:
-    """Write caps; those of networks that the file has no release of stand for nothing we know."""
+    """Write caps, of networks too that have no release yet."""
     taken = []
     names: dict[int, str] = dict(transaction.all("SELECT id, name FROM registers"))
     for network, bus, epsilon in caps:
-        if network and network not in registers:
-            continue
         register = registers.get(network, EVERY_REGISTER)
         account = NO_ACCOUNT if bus == _EVERY_BUS else buses[network][bus]
         transaction.run(

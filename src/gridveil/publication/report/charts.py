@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
+from gridveil.printable import excerpt
 from gridveil.publication.report.html import escape
 
 WIDTH, HEIGHT = 720, 300
@@ -17,6 +18,8 @@ HOT = 0.95
 """The loading of a line from which it is drawn as nearly full."""
 _MOST_POINTS = 400
 """Points of a curve that are drawn and can be read."""
+_LONGEST_NAME = 24
+"""Characters of a name beside a bar."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,31 @@ def bars(label: str, axis: str, values: FloatArray, limit: float, tips: Sequence
         f'y2="{y(limit):.1f}"/>'
     )
     return _svg(label, parts)
+
+
+def budget_bars(label: str, names: Sequence[str], shares: FloatArray, tips: Sequence[str]) -> str:
+    """Draw a bar for each name, up to the share of its budget that is spent; 1 is all of it."""
+    row, left = 18, 170
+    height = _TOP + row * len(names) + _BOTTOM
+    x = _Scale(0, max(float(shares.max(initial=0.0)), 1.0), left, WIDTH - 2 * _RIGHT)
+    parts = []
+    for value in np.linspace(0, 1, 5):
+        parts += [
+            f'<line class="{"limit" if value == 1 else "grid"}" x1="{x(value):.1f}" '
+            f'x2="{x(value):.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>',
+            f'<text class="tick middle" x="{x(value):.1f}" y="{height - _BOTTOM + 18}">'
+            f"{value:.0%}</text>",
+        ]
+    for i, (name, share, tip) in enumerate(zip(names, shares, tips, strict=True)):
+        at = _TOP + row * i
+        style = "bar hot" if share > HOT else "bar"
+        parts += [
+            f'<text class="tick end" x="{left - 8}" y="{at + row / 2 + 4:.1f}">'
+            f"{escape(excerpt(name, _LONGEST_NAME))}</text>",
+            f'<rect class="{style}" x="{left}" y="{at + 3}" width="{max(x(share) - left, 1):.1f}" '
+            f'height="{row - 6}" data-tip="{escape(tip)}"/>',
+        ]
+    return _svg(label, parts, height)
 
 
 def scatter(

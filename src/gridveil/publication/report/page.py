@@ -94,6 +94,10 @@ def _guarantee(certificate: Certificate) -> str:
         ("entropy", protection.entropy),
         ("cumulative ε per load", f"{protection.cumulative_epsilon:g}"),
         ("drawn at", certificate.drawn_at),
+        *(
+            ("ledger", f"row {of.row} of {of.ledger}, opened at {of.opened_at}; {of.earlier}")
+            for of in certificate.ledgers
+        ),
     ]
     known = [(invariant.what, invariant.provenance) for invariant in certificate.invariants]
     uncovered = "".join(f"<li>{escape(text)}</li>" for text in protection.not_covered)

@@ -15,6 +15,8 @@ from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.certificate_v2 import invariants_before
 from gridveil.publication.statements import (
     COSTS_PRIVATE,
+    EARLIER_RELEASES,
+    FIRST_RELEASE,
     LARGEST_BASE,
     SMALLEST_BASE,
     SOFTWARE,
@@ -28,6 +30,9 @@ from gridveil.publication.statements import (
 _EXACT = 1e-9
 """Relative difference of figures that follow from each other."""
 _PARAMETERS_SHOWN = 20
+_LEDGERS_SHOWN = 3
+_WITH_LEDGERS = 3
+"""The version of certificates from which on they name rows of ledgers."""
 _VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,40}")
 
 
@@ -49,6 +54,7 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     loads = len(certificate.load_buses)
     yield claim("loads", str(stated_of.loads), str(loads), stated_of.loads == loads)
     yield _drawn(certificate)
+    yield from _ledgers(certificate, read.version)
     if stated_of.bounds:
         yield stated("public bounds", stated_of.bounds, "only the owner knows where they are from")
     yield _named(certificate)
@@ -148,15 +154,43 @@ def _paid(certificate: Certificate) -> Claim:
 
 def _drawn(certificate: Certificate) -> Claim:
     """Check that the time of the draw is one, as ledgers write it; it has to be believed."""
-    time = certificate.drawn_at
-    claimed = f"drawn at {time}, {certificate.protection.entropy}"
-    try:
-        is_time = datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds") == time
-    except (ValueError, OverflowError):
-        is_time = False
-    if not is_time:
+    claimed = f"drawn at {certificate.drawn_at}, {certificate.protection.entropy}"
+    if not _is_time(certificate.drawn_at):
         return claim("noise", claimed, "drawn at no time in UTC", ok=False)
     return stated("noise", claimed, "only the owner knows that these loads were drawn so")
+
+
+def _is_time(text: str) -> bool:
+    """Whether a text is a time in UTC, as ledgers write it."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds") == text
+    except (ValueError, OverflowError):
+        return False
+
+
+def _ledgers(certificate: Certificate, version: int) -> Iterator[Claim]:
+    """Check what is said of the rows of ledgers; the ledgers themselves only their owners have."""
+    known = all(
+        _is_time(row.opened_at) and row.earlier in (FIRST_RELEASE, EARLIER_RELEASES)
+        for row in certificate.ledgers
+    )
+    rows = [(row.ledger, row.row) for row in certificate.ledgers]
+    claimed = ", ".join(f"row {row} of {ledger[:8]}" for ledger, row in rows[:_LEDGERS_SHOWN])
+    if not known or len(set(rows)) < len(rows) or (version >= _WITH_LEDGERS and not rows):
+        yield claim("ledger", claimed or "none", "no row as ledgers write it", ok=False)
+        return
+    first = bool(rows) and all(row.earlier == FIRST_RELEASE for row in certificate.ledgers)
+    spent = certificate.protection.cumulative_epsilon
+    if first and spent > _spent_here(certificate) * (1 + _EXACT):
+        yield claim("ledger", FIRST_RELEASE, "more was spent than by this release", ok=False)
+        return
+    if rows:
+        why = f"{_earlier(first)}; 'gridveil ledger compare' finds a row that was claimed twice"
+        yield stated("ledger", claimed, why)
+
+
+def _earlier(first: bool) -> str:
+    return FIRST_RELEASE if first else EARLIER_RELEASES
 
 
 def _named(certificate: Certificate) -> Claim:
@@ -168,11 +202,16 @@ def _named(certificate: Certificate) -> Claim:
     return stated("release", claimed, "names and versions of software are the owner's words")
 
 
-def _spent(certificate: Certificate) -> Iterator[Claim]:
+def _spent_here(certificate: Certificate) -> float:
+    """Return what this release alone spends, at the distance at which budgets are counted."""
     of = certificate.protection
-    spent = of.epsilon
-    if of.alpha_mva is not None and of.cumulative_distance_mva is not None:
-        spent *= max(1.0, of.cumulative_distance_mva / of.alpha_mva)
+    if of.alpha_mva is None or of.cumulative_distance_mva is None:
+        return of.epsilon
+    return of.epsilon * max(1.0, of.cumulative_distance_mva / of.alpha_mva)
+
+
+def _spent(certificate: Certificate) -> Iterator[Claim]:
+    of, spent = certificate.protection, _spent_here(certificate)
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
     counted = of.alpha_mva is None or of.cumulative_distance_mva is not None
     found = f"at least {spent:g}" if counted else "it is counted at no distance"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from gridveil.files import write_atomically
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
@@ -10,6 +11,8 @@ from gridveil.privacy.ledger.inspection import Inspection
 from gridveil.privacy.ledger.ledger import LedgerLike, Place, existing_ledger, opened_ledger
 from gridveil.privacy.ledger.owner import owner_of, register_choice
 from gridveil.privacy.ledger.records import Account, Event, Metric
+from gridveil.publication.ledger_comparison import ComparedRow, compare_rows
+from gridveil.publication.report.ledger_page import ledger_page
 
 
 def show(ledger: LedgerLike | None = None, register: str | None = None) -> list[Account]:
@@ -153,6 +156,30 @@ def check(ledger: LedgerLike | None = None) -> Inspection:
     """
     with existing_ledger(ledger) as book:
         return book.inspect()
+
+
+def compare(
+    certificates: Sequence[str | Path], ledger: LedgerLike | None = None
+) -> list[ComparedRow]:
+    """Compare the rows that releases name with the ledger, and with each other.
+
+    Args:
+        certificates: Certificates, or folders of releases.
+        ledger: The ledger, or its place; None for the user's own.
+    """
+    with existing_ledger(ledger) as book:
+        return compare_rows([Path(certificate) for certificate in certificates], book)
+
+
+def page(output: str | Path, ledger: LedgerLike | None = None) -> None:
+    """Write an HTML page of a ledger, with a bar for each load.
+
+    Args:
+        output: Where to.
+        ledger: The ledger, or its place; None for the user's own.
+    """
+    with existing_ledger(ledger) as book:
+        write_atomically(Path(output), ledger_page(book))
 
 
 def copy(target: Place, ledger: LedgerLike | None = None) -> None:

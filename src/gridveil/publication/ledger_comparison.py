@@ -1,0 +1,93 @@
+"""Whether releases and the ledger they name tell the same history.
+
+A certificate names the row of the ledger that charged it, and the hash of that row, which follows
+from all rows before it. A ledger that was turned back, or two copies of one that both went on,
+write a row a second time: with another hash.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.publication.certificate import Certificate, LedgerRow
+from gridveil.publication.certificate_file import read_certificate
+from gridveil.publication.folder import CERTIFICATE
+from gridveil.publication.verification.folder_reader import LIMITS, read_release_file
+
+
+class RowState(Enum):
+    """What was found of a row that a certificate names."""
+
+    FOUND = "in the ledger"
+    GONE = "not in the ledger any more"
+    OTHER = "another row stands there in the ledger"
+    TWICE = "claimed by another release as well"
+    ELSEWHERE = "of another ledger"
+    UNKNOWN = "the certificate names no row: it was made before version 0.3"
+
+    @property
+    def ok(self) -> bool:
+        """Whether it contradicts neither the ledger nor another release."""
+        return self in (RowState.FOUND, RowState.ELSEWHERE, RowState.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """A row that a release names."""
+
+    certificate: Path
+    release_id: str
+    row: LedgerRow | None
+    state: RowState
+
+    def figures(self) -> dict[str, object]:
+        """Return it as plain numbers and texts, for JSON."""
+        return {
+            "certificate": str(self.certificate),
+            "release": self.release_id,
+            "ledger": None if self.row is None else self.row.ledger,
+            "row": None if self.row is None else self.row.row,
+            "state": self.state.value,
+        }
+
+
+def compare_rows(certificates: Sequence[Path], ledger: Ledger) -> list[ComparedRow]:
+    """Compare the rows that certificates name with a ledger, and with each other.
+
+    Args:
+        certificates: Certificates, or folders of releases.
+        ledger: The ledger.
+    """
+    named: list[tuple[Path, str, LedgerRow | None]] = []
+    for path in certificates:
+        read = _read(path)
+        named += [(path, read.release_id, row) for row in read.ledgers or (None,)]
+    heads: dict[tuple[str, int], set[str]] = {}
+    for _, _, row in named:
+        if row is not None:
+            heads.setdefault((row.ledger, row.row), set()).add(row.head)
+    return [
+        ComparedRow(
+            path, release, row, RowState.UNKNOWN if row is None else _state(row, heads, ledger)
+        )
+        for path, release, row in named
+    ]
+
+
+def _state(row: LedgerRow, heads: dict[tuple[str, int], set[str]], ledger: Ledger) -> RowState:
+    if row.ledger == ledger.identity:
+        head = ledger.head_of(row.row)
+        if head is None:
+            return RowState.GONE
+        if head != row.head:
+            return RowState.OTHER
+    if len(heads[row.ledger, row.row]) > 1:
+        return RowState.TWICE
+    return RowState.FOUND if row.ledger == ledger.identity else RowState.ELSEWHERE
+
+
+def _read(path: Path) -> Certificate:
+    folder, name = (path, CERTIFICATE) if path.is_dir() else (path.parent, path.name)
+    return read_certificate(read_release_file(folder, name, LIMITS[CERTIFICATE])).certificate
