@@ -24,6 +24,8 @@ SAME = {
     "plot": "",
     "csv": "",
     "bus": "buses",
+    "load": "loads",
+    "certificate": "certificates",
 }
 """Options that Python names otherwise, or has functions of their own for."""
 OF_ONE = {("split", "parties"): "partition", ("federate", "partition_file"): "partition"}

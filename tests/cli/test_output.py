@@ -144,17 +144,19 @@ def test_a_ledger_controls_no_terminal(gridveil, made, tmp_path):
     path = tmp_path / "ledger.sqlite"
     shutil.copy(made / "ledger.sqlite", path)
     with sqlite3.connect(path) as database:
-        tables = [
-            name
-            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        ]
-        for table in tables:
-            for _, column, *_ in database.execute(f"PRAGMA table_info({table})").fetchall():
-                if column == "label":
-                    database.execute(f"UPDATE {table} SET label = ?", (ESCAPES,))
-    for extra in ((), ("--json",)):
-        outcome = assert_printable(gridveil("budget", "show", "--ledger", path, *extra))
-        assert "owned" in outcome.out
+        database.execute("UPDATE registers SET name = ?", (ESCAPES,))
+        database.execute("UPDATE accounts SET key = key || ?", (ESCAPES,))
+        content = json.dumps({"register": ESCAPES, "reason": ESCAPES})
+        database.execute("UPDATE rows SET content = ?, kind = ?", (content, ESCAPES))
+    for command in (("budget", "show"), ("ledger", "show"), ("ledger", "history")):
+        for extra in ((), ("--json",)):
+            outcome = assert_printable(gridveil(*command, "--ledger", path, *extra))
+            assert "owned" in outcome.out
+    assert_printable(gridveil("ledger", "check", "--ledger", path))
+    assert_printable(gridveil("ledger", "page", "--ledger", path, "-o", tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "owned" in page
+    assert page.isprintable() or set(page) - {"\n"} == {c for c in page if c.isprintable()}
 
 
 @pytest.mark.parametrize(

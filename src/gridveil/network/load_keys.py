@@ -2,12 +2,15 @@
 
 A key stays the same when a switch opens, rows are ordered anew or a converter numbers buses anew:
 in a case file it is the number of the bus, in a pandapower net the index of the load. Branches are
-recognised by their impedances, whatever their ends are called and whether they are in service.
+recognised by their impedances, whatever their ends are called and whether they are in service; the
+structure of the network around a load, by which buses are connected, whatever the impedances are.
+A bus has the same neighbours, by their numbers, as long as nothing is numbered anew.
 Nothing here depends on the value of a load.
 """
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +20,12 @@ from gridveil.network.network import Network
 
 _DIGITS = 6
 """Significant digits of an impedance: a converter may change the last ones."""
+_RADIUS = 3
+"""How many branches away from a load the structure around it is looked at."""
+STRUCTURE = "structure "
+"""What the digest of a structure begins with."""
+NEIGHBOURS = "neighbours "
+"""What the digest of neighbours begins with."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +59,14 @@ def bus_key(number: int) -> str:
 def surroundings(
     network: Network, rows: Collection[int] | None = None
 ) -> tuple[frozenset[str], ...]:
-    """Return the branches at the bus of each load, as short digests of their impedances.
+    """Return as short digests what stands around each load: branches, structure, neighbours.
 
     Each branch has two: on a base of 1 MVA, which a converter keeps that changes the base, and as
     in the file, which an owner keeps who corrects the base.
 
     Args:
         network: The network.
-        rows: Which rows of the branch table are looked at; None looks at all.
+        rows: Which rows of the branch table are looked at, and nothing else; None looks at all.
     """
     table = network.case.tables["branch"]
     base = network.base_mva
@@ -69,10 +78,38 @@ def surroundings(
         digests = branch_digest(r, x, b), branch_digest(r / base, x / base, b * base)
         for end in (one, other):
             around.setdefault(end, set()).update(digests)
+    if rows is None:
+        ends = zip(table.column("fbus").tolist(), table.column("tbus").tolist(), strict=True)
+        neighbours = _neighbours(ends)
+        for bus, structure in _structures(neighbours).items():
+            numbers = _short_digest(" ".join(f"{number:g}" for number in sorted(neighbours[bus])))
+            around[bus].update((STRUCTURE + structure, NEIGHBOURS + numbers))
     return tuple(frozenset(around.get(float(n), ())) for n in network.load_buses)
 
 
 def branch_digest(r: float, x: float, b: float) -> str:
     """Return a short digest of a branch's impedances."""
-    text = " ".join(f"{value:.{_DIGITS - 1}e}" for value in (r, x, b))
+    return _short_digest(" ".join(f"{value:.{_DIGITS - 1}e}" for value in (r, x, b)))
+
+
+def _neighbours(ends: Iterable[tuple[float, float]]) -> dict[float, set[float]]:
+    found: dict[float, set[float]] = {}
+    for one, other in ends:
+        found.setdefault(one, set()).add(other)
+        found.setdefault(other, set()).add(one)
+    return found
+
+
+def _structures(neighbours: Mapping[float, AbstractSet[float]]) -> dict[float, str]:
+    """Return a digest for each bus: how many neighbours it has, how many these have, and so on."""
+    found = dict.fromkeys(neighbours, "")
+    for _ in range(_RADIUS):
+        found = {
+            bus: _short_digest(" ".join([found[bus], *sorted(found[n] for n in near)]))
+            for bus, near in neighbours.items()
+        }
+    return found
+
+
+def _short_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -10,32 +10,41 @@ import numpy as np
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 
-SMALLEST_SHARE = 1e-4
+SMALLEST_SHARE = 1.5e-4
 """Of the size of a load: what differs by less says nothing about its owner."""
+_KVA = 1000.0
 
 
 def plausible_range(network: Network) -> tuple[float, float]:
     """Return the least and the largest distance, in MVA, that can be meant for a network.
 
     The size of a load is taken for the lesser of the generators' capacity divided by the number of
-    loads, and the median of what the branches at a load can carry. The largest distance is the
-    capacity of all generators, or of all branches where that is more.
+    loads, and the median of what the branches at a load can carry. No load is larger than the
+    capacity of all generators, or than what branches and generators at its bus can give. What has
+    no limit says nothing.
     """
-    base, gens, lines = network.base_mva, network.generators, network.lines
-    reach = np.maximum(np.abs(gens.p_max), np.abs(gens.p_min))
-    capacity = float(reach[np.isfinite(reach)].sum()) * base
-    rated = np.isfinite(lines.rate)
-    at_bus = np.zeros(len(network.buses))
+    base, gens, lines, at = network.base_mva, network.generators, network.lines, network.loads.bus
+    p, q = (
+        np.maximum(np.abs(low), np.abs(high)) * base
+        for low, high in ((gens.p_min, gens.p_max), (gens.q_min, gens.q_max))
+    )
+    capacity = float(p.sum()) if len(p) else np.inf
+    carried, generated = np.zeros(len(network.buses)), np.zeros(len(network.buses))
     for ends in (lines.from_bus, lines.to_bus):
-        np.add.at(at_bus, ends[rated], lines.rate[rated] * base)
-    carried = at_bus[network.loads.bus]
-    carried = carried[carried > 0]
-    sizes = [capacity / max(len(network.loads), 1)] if capacity else []
-    if len(carried):
-        sizes.append(float(np.median(carried)))
-    if not sizes:
-        return 0.0, float("inf")
-    return SMALLEST_SHARE * min(sizes), max(capacity, float(at_bus.sum()) / 2)
+        np.add.at(carried, ends, lines.rate * base)
+    np.add.at(generated, gens.bus, np.hypot(p, q))
+    sizes = (capacity / max(len(at), 1), float(np.median(carried[at])) if len(at) else 0.0)
+    known = [size for size in sizes if 0 < size < np.inf]
+    largest = min(capacity, float(np.max((carried + generated)[at], initial=0.0)))
+    return (
+        _rounded(SMALLEST_SHARE * min(known, default=0.0)),
+        _rounded(largest if largest > 0 else float("inf")),
+    )
+
+
+def _rounded(distance: float) -> float:
+    """Return a distance as messages show it, so that what they say is accepted."""
+    return float(f"{distance:.3g}")
 
 
 def check_distance(
@@ -60,9 +69,10 @@ def check_distance(
         f"two loads that differ by more than {asked:g} MVA could be told apart, which protects "
         "next to nothing here"
         if asked < low
-        else f"no two loads of a network that can serve {high:g} MVA differ by that much"
+        else f"no load of a network in which {high:g} MVA reach a bus can differ by that much"
     )
-    meant = [m for m in (asked / base, asked * base) if low <= m <= high]
+    confused = (asked / base, asked * base, asked / base / _KVA)  # MVA, divided twice, kVA
+    meant = [distance for distance in confused if low <= distance <= high]
     hint = ""
     if meant:
         hint = (
@@ -71,6 +81,6 @@ def check_distance(
         )
     raise GridveilError(
         f"alpha = {asked / base:g} p.u. is {asked:g} MVA: {what}. Nothing was drawn.{hint} "
-        f"Distances from {low:.1g} to {high:.3g} MVA make sense for {network.name}; one beyond "
+        f"Distances from {low:g} to {high:g} MVA make sense for {network.name}; one beyond "
         "them has to be set first, with a reason: gridveil ledger cap --distance"
     )

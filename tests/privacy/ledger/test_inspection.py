@@ -6,7 +6,8 @@ import pytest
 
 from gridveil.privacy.ledger.chain import broken_rows
 from gridveil.privacy.ledger.ledger import Ledger
-from tests.privacy.ledger.owners import draw, spending
+from gridveil.privacy.ledger.records import RegisterChoice
+from tests.privacy.ledger.owners import BUSES, draw, owner, spending
 
 
 @pytest.fixture
@@ -70,3 +71,14 @@ def test_the_last_row_can_go_but_a_certificate_tells(path):
     assert broken_rows(rows[: seal.row - 1]) == []
     assert ledger.head_of(seal.row) == seal.head
     assert ledger.head_of(len(rows) + 1) is None
+
+
+def test_caps_and_groups_follow_loads_that_swapped_their_keys(path):
+    ledger = Ledger(path)
+    swapped = [BUSES[1], BUSES[0], *BUSES[2:]]
+    around = [frozenset({f"net {bus}", f"net {bus}'"}) for bus in swapped]
+    ledger.open_register(owner(branches=around, register=RegisterChoice("a network", False)))
+    assert ledger.history()[-1].content["renamed"]
+    caps = {account.key: account.cap.epsilon for account in ledger.accounts()}
+    assert (caps["bus 3"], caps["bus 5"]) == (20, 5)
+    assert ledger.inspect().problems == ()

@@ -5,6 +5,7 @@ import random
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -136,15 +137,30 @@ def test_the_same_network_goes_on_with_what_it_had_spent(old):
     )
 
 
-def test_a_network_with_buses_of_the_same_numbers_is_asked_about_or_charged(old):
-    """Version 1 knew numbers alone, so this may be the network it knew, or another one."""
+def test_a_network_with_buses_of_the_same_numbers_is_charged_or_said_to_be_another(old):
+    """Version 1 knew numbers alone: whose they are is what it charged, unless the owner objects."""
     raw = load_case("case5_pjm")
-    other = owner_of(raw, RegisterChoice("others", is_new=True))
     ledger = Ledger(old.path)
-    assert ledger.open_register(other) == "others"
+    unknown = replace(owner_of(raw), surroundings=[frozenset({f"line {i}"}) for i in range(3)])
+    assert ledger.register_of(spending(unknown, 1, "0.1")) == raw.name
+    assert ledger.open_register(owner_of(raw, RegisterChoice("others", is_new=True))) == "others"
     assert {a.spent for a in ledger.accounts("others")} == {0}
+    assert ledger.register_of(spending(owner_of(raw), 1, "0.1")) == "others"
+    assert ledger.register_of(spending(unknown, 1, "0.1")) == raw.name
+
+
+def test_a_network_that_has_most_of_the_numbers_is_asked_about(old):
+    """A switch that was opened made another network for version 1."""
+    raw = owner_of(load_case("case14_ieee"))
+    fewer = replace(
+        raw,
+        network="another",
+        buses=raw.buses[:-1],
+        keys=raw.keys[:-1],
+        surroundings=raw.surroundings[:-1],
+    )
     with pytest.raises(GridveilError, match=r"--register .*--new-register"):
-        ledger.register_of(spending(owner_of(raw), 1, "0.1"))
+        Ledger(old.path).register_of(spending(fewer, 1, "0.1"))
 
 
 def dump(path):

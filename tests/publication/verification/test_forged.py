@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from gridveil import Ledger, PublicBounds, load_case, release, verify
 from gridveil.claims import ClaimVerdict
@@ -11,7 +12,7 @@ from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS
 from gridveil.privacy.guarantee import WITHIN_BOUNDS
 from gridveil.publication.signing import SignatureCheck, SignatureState
-from gridveil.publication.statements import DERIVED_SOURCE
+from gridveil.publication.statements import DERIVED_SOURCE, EARLIER_RELEASES, FIRST_RELEASE
 from gridveil.publication.verification.verify import NO_STATEMENT, Verification
 from tests.cases import TINY
 from tests.publication.forging import Forgery, broken
@@ -538,8 +539,45 @@ def test_parameters_that_the_mechanism_cannot_have_are_found(forged, out):
 
 def test_what_was_spent_is_the_owners_word_beyond_what_follows(forged, out):
     forged.protection["cumulative_epsilon"] = 123.0
+    forged.content["ledgers"][0]["earlier"] = EARLIER_RELEASES
     assert broken(forged.write(out)) == []
     assert verdict(out, "cumulative ε") is ClaimVerdict.STATED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"earlier": "LOADS 21.7 12.7 94.2"},
+        {"opened_at": "yesterday"},
+        {"opened_at": "2026-11-19T04:00:00.942190+00:00"},
+    ],
+)
+def test_what_is_said_of_a_ledger_is_what_ledgers_say(forged, out, change):
+    forged.content["ledgers"][0].update(change)
+    assert broken(forged.write(out)) == ["ledger"]
+
+
+@pytest.mark.parametrize("change", [{"row": 0}, {"head": "94.2"}, {"ledger": "0" * 31}])
+def test_a_row_of_a_ledger_has_its_form(forged, out, change):
+    forged.content["ledgers"][0].update(change)
+    with pytest.raises(ValidationError, match="ledgers"):
+        forged.write(out)
+
+
+def test_a_release_names_a_row_of_a_ledger(forged, out):
+    forged.content["ledgers"] = []
+    assert broken(forged.write(out)) == ["ledger"]
+
+
+def test_two_parties_cannot_name_the_same_row(forged, out):
+    forged.content["ledgers"] *= 2
+    assert broken(forged.write(out)) == ["ledger"]
+
+
+def test_a_first_release_has_spent_no_more_than_itself(forged, out):
+    assert forged.content["ledgers"][0]["earlier"] == FIRST_RELEASE
+    forged.protection["cumulative_epsilon"] *= 1.5
+    assert broken(forged.write(out)) == ["ledger"]
 
 
 @pytest.mark.parametrize(

@@ -62,17 +62,24 @@ def together(members: Iterable[Spent]) -> Spent:
 
 def slope(own: Fraction | None, asked: Fraction | None) -> Fraction:
     """Return by what to multiply ε at its own distance for the loss at another; never below 1."""
-    if own is None or asked is None:
+    if own is None:
         return Fraction(1)
+    if asked is None:
+        raise ValueError("a loss that grows with the distance is asked for at any distance")
     return max(Fraction(1), asked / own)
 
 
 def hourly(dated: Iterable[DatedLoss], distance: Fraction | None) -> dict[int, Fraction]:
     """Return the loss of every hour at a distance, all releases added up."""
-    total: dict[int, Fraction] = {}
+    factors: dict[int, Fraction] = {}  # of the same hours, which many loads share
+    hours: dict[int, Hours] = {}
     for one in dated:
-        factor = slope(one.distance, distance)
-        for hour, loss in enumerate(one.hours.losses, one.hours.first):
+        key = id(one.hours)
+        hours[key] = one.hours
+        factors[key] = factors.get(key, Fraction(0)) + slope(one.distance, distance)
+    total: dict[int, Fraction] = {}
+    for key, factor in factors.items():
+        for hour, loss in enumerate(hours[key].losses, hours[key].first):
             total[hour] = total.get(hour, Fraction(0)) + factor * loss
     return total
 

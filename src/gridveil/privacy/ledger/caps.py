@@ -87,10 +87,14 @@ def set_distance(
     hours: int | None,
 ) -> None:
     """Write at which distance a register's budget is counted, as its first release has it."""
-    transaction.run(
-        "INSERT INTO distances VALUES (?, ?, ?, ?)",
-        (register, metric.value, text_of(distance), hours),
-    )
+    key = (register, metric.value)
+    if transaction.all("SELECT 1 FROM distances WHERE register = ? AND metric = ?", key):
+        statement = "UPDATE distances SET distance = ? WHERE register = ? AND metric = ?"
+        transaction.run(statement, (text_of(distance), *key))  # its window was set before
+    else:
+        transaction.run(
+            "INSERT INTO distances VALUES (?, ?, ?, ?)", (*key, text_of(distance), hours)
+        )
     content = {
         "register": name,
         "metric": metric.value,

@@ -1,6 +1,6 @@
 """Whether a ledger can be believed: its chain, and that its tables say what the chain says."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -117,55 +117,98 @@ def _sums(transaction: Transaction) -> Iterator[str]:
         yield "the releases with hours are not those that were charged"
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """Caps, the distances they are counted at, and groups."""
+
+    caps: dict[tuple[str | None, str | None, str], str]
+    """By register, load and metric; None stands for all."""
+    distances: dict[tuple[str | None, str], tuple[str, int | None]]
+    group_caps: dict[tuple[str | None, str, str], str]
+    members: dict[tuple[str | None, str], frozenset[str]]
+
+
 def _caps(transaction: Transaction, history: list[Event]) -> Iterator[str]:
-    """Compare caps and distances with the last rows that set them."""
-    caps: dict[tuple[str | None, str | None, str], str] = {}
-    distances: dict[tuple[str | None, str], tuple[str, int | None]] = {}
-    groups: dict[tuple[str | None, str, str], str] = {}
+    """Compare caps, distances and groups with the last rows that set them."""
+    said, held = _said_settings(history), _held_settings(transaction)
+    if said.members != held.members:
+        yield "groups have other loads than the last rows that set them"
+    if (said.caps, said.distances, said.group_caps) != (held.caps, held.distances, held.group_caps):
+        yield "caps are others than the last rows that set them"
+
+
+def _said_settings(history: list[Event]) -> _Settings:
+    found = _Settings({}, {}, {}, {})
     for event in history:
         said = event.content
         register, metric = said.get("register"), said.get("metric", "")
         if event.kind == "caps taken over":
-            caps.update({(r, load, "absolute"): epsilon for r, load, epsilon in said["caps"]})
-            distances.update({(r, "absolute"): (d, None) for r, d in said["distances"]})
+            found.caps.update({(r, load, "absolute"): epsilon for r, load, epsilon in said["caps"]})
+            found.distances.update({(r, "absolute"): (d, None) for r, d in said["distances"]})
         elif event.kind == "cap":
             if said["group"] is not None:
-                groups[register, said["group"], metric] = said["cap"]
+                found.group_caps[register, said["group"], metric] = said["cap"]
             else:
                 loads = [None] if said["loads"] is None else said["loads"]
-                caps.update({(register, load, metric): said["cap"] for load in loads})
+                found.caps.update({(register, load, metric): said["cap"] for load in loads})
             if said["sets_distance"]:
-                distances[register, metric] = said["distance"], said["hours"]
+                found.distances[register, metric] = said["distance"], said["hours"]
         elif event.kind == "distance":
-            distances[register, metric] = said["distance"], said["hours"]
-        elif event.kind == "group" and not said["loads"]:
-            gone = [key for key in groups if key[:2] == (register, said["group"])]
-            for key in gone:
-                del groups[key]
+            found.distances[register, metric] = said["distance"], said["hours"]
+        elif event.kind == "group":
+            group = register, said["group"]
+            found.members.pop(group, None)
+            if said["loads"]:
+                found.members[group] = frozenset(said["loads"])
+            else:
+                for key in [key for key in found.group_caps if key[:2] == group]:
+                    del found.group_caps[key]
         elif event.kind == "loads":
-            for before, after in said.get("renamed", {}).items():
-                moved = [key for key in caps if key[:2] == (register, before)]
-                caps.update({(register, after, key[2]): caps.pop(key) for key in moved})
+            _rename(found, register, said.get("renamed", {}))
+    return found
+
+
+def _rename(settings: _Settings, register: str | None, names: Mapping[str, str]) -> None:
+    """Let settings of loads follow their new keys, all at once: two may have swapped theirs."""
+    caps = {
+        (of, names.get(load, load) if load is not None and of == register else load, metric): cap
+        for (of, load, metric), cap in settings.caps.items()
+    }
+    settings.caps.clear()
+    settings.caps.update(caps)
+    for group, loads in settings.members.items():
+        if group[0] == register:
+            settings.members[group] = frozenset(names.get(load, load) for load in loads)
+
+
+def _held_settings(transaction: Transaction) -> _Settings:
     names: dict[int, str] = dict(transaction.all("SELECT id, name FROM registers"))
     keys: dict[int, str] = dict(transaction.all("SELECT id, key FROM accounts"))
-    held_caps = {
-        (names.get(register), keys.get(account), metric): epsilon
-        for register, account, metric, epsilon in transaction.all(
-            "SELECT register, account, metric, epsilon FROM caps"
-        )
-    }
-    held_distances = {
-        (names.get(register), metric): (distance, hours)
-        for register, metric, distance, hours in transaction.all(
-            "SELECT register, metric, distance, hours FROM distances"
-        )
-    }
-    held_groups = {
-        (names.get(register), name, metric): epsilon
-        for register, name, metric, epsilon in transaction.all(
-            "SELECT g.register, g.name, c.metric, c.epsilon FROM group_caps c "
-            "JOIN load_groups g ON g.id = c.load_group"
-        )
-    }
-    if (held_caps, held_distances, held_groups) != (caps, distances, groups):
-        yield "caps are others than the last rows that set them"
+    members: dict[tuple[str | None, str], set[str]] = {}
+    for register, name, account in transaction.all(
+        "SELECT g.register, g.name, m.account FROM members m "
+        "JOIN load_groups g ON g.id = m.load_group"
+    ):
+        members.setdefault((names.get(register), name), set()).add(keys.get(account, ""))
+    return _Settings(
+        {
+            (names.get(register), keys.get(account), metric): epsilon
+            for register, account, metric, epsilon in transaction.all(
+                "SELECT register, account, metric, epsilon FROM caps"
+            )
+        },
+        {
+            (names.get(register), metric): (distance, hours)
+            for register, metric, distance, hours in transaction.all(
+                "SELECT register, metric, distance, hours FROM distances"
+            )
+        },
+        {
+            (names.get(register), name, metric): epsilon
+            for register, name, metric, epsilon in transaction.all(
+                "SELECT g.register, g.name, c.metric, c.epsilon FROM group_caps c "
+                "JOIN load_groups g ON g.id = c.load_group"
+            )
+        },
+        {group: frozenset(loads) for group, loads in members.items()},
+    )

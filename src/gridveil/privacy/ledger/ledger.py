@@ -572,15 +572,20 @@ def _over_budget(
 ) -> BudgetExceededError:
     key, before, cost, cap = over[0]
     metric = spending.charge.metric
-    left = max(cap.epsilon - before, Fraction(0))
+    possible = min(
+        max(cap.epsilon - before, Fraction(0)) / cost * spending.charge.epsilon
+        if cost
+        else Fraction(0)
+        for _, before, cost, cap in over
+    )
+    advice = f"Release with ε of at most {float(possible):g}, or raise" if possible else "Raise"
     others = f" and {len(over) - 1} more loads" if len(over) > 1 else ""
     return BudgetExceededError(
         f"over budget: {key} of {spending.owner.label}{others}. It has spent ε = "
         f"{float(before):g} of its cap of {float(cap.epsilon):g}, counted at "
         f"{cap.counted(metric)}, and this release would cost {float(cost):g} more. "
-        "Every release of a load adds to what can be learnt about it. Release with ε of at most "
-        f"{float(left * spending.charge.epsilon / cost):g}, or raise the cap with 'gridveil ledger "
-        "cap' if that weaker protection is acceptable"
+        f"Every release of a load adds to what can be learnt about it. {advice} the cap with "
+        "'gridveil ledger cap' if that weaker protection is acceptable"
     )
 
 

@@ -47,6 +47,10 @@ class Hours:
     losses: tuple[Fraction, ...]
     """ε of the first hour and of those that follow."""
 
+    def __post_init__(self) -> None:
+        if not self.losses or min(self.losses) < 0:
+            raise GridveilError("a release with hours needs a loss for each, none below 0")
+
 
 @dataclass(frozen=True)
 class Charge:
@@ -103,6 +107,16 @@ class Spending:
     """Everything that makes the release what it is, as text: the same id needs the same."""
     hours: Hours | None = None
     """None for a snapshot without a date: it counts in every window of hours."""
+
+    def __post_init__(self) -> None:
+        if self.hours is not None and sum(self.hours.losses) != self.charge.epsilon:
+            raise GridveilError("epsilon must be the sum of the losses of all hours")
+        is_absolute = self.charge.metric is Metric.ABSOLUTE
+        if not is_absolute and any(len(keys) > 1 for keys in self.owner.keys):
+            raise GridveilError(
+                "several loads stand at one bus and are released as their sum: a promise in per "
+                "cent of the sum says nothing of each. Join them in your file, or give α in MVA"
+            )
 
 
 @dataclass(frozen=True)

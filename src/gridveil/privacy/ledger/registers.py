@@ -2,10 +2,15 @@
 
 A network that no register is like opens one of its own. One that is the same as a register is
 charged there. One that is only like a register is refused until its owner says which it is.
+
+What was spent follows the loads. An account that is new to a register, or found under another key
+where several may be meant, inherits what any of those that it may be has spent beyond it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gridveil.errors import GridveilError
@@ -18,6 +23,10 @@ from gridveil.privacy.ledger.records import LOAD, LoadOwner, Metric
 from gridveil.privacy.ledger.store import Transaction
 
 _SHOWN = 60
+_NOBODY = 0
+"""In place of an account that is not opened yet."""
+_ABSENT = "absent"
+"""Among what stands around an account: once a load was there that may have been or included it."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +56,10 @@ class Resolution:
     """Known accounts by the owner's key."""
     missing: tuple[str, ...]
     """Keys that get an account now."""
-    unmatched: tuple[int, ...]
-    """Accounts that any of the missing keys may be, so that they inherit what was spent there."""
+    may_be: Mapping[str, AbstractSet[int]] = field(default_factory=dict)
+    """Accounts that a load may be as well, so that it inherits what was spent there; by key."""
+    absent: tuple[int, ...] = ()
+    """Accounts that no load was found for, though one may be or include them."""
     alike: tuple[str, ...] = ()
     """Registers that the owner says are others, though they look alike."""
 
@@ -64,13 +75,15 @@ def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
     if chosen is None:
         known = _exactly(transaction, owner)
         if known is not None:
-            return Resolution(known, known.name, _accounts(transaction, known.id), (), ())
+            return Resolution(known, known.name, _accounts(transaction, known.id), ())
     registers = _all(transaction)
     if chosen is not None and not chosen.is_new:
         named = [register for register in registers if register.name == chosen.name]
         if not named:
             raise _unknown(chosen.name, registers)
-        return _matched(transaction, named[0], branches, owner.is_part)
+        found = _matched(transaction, named[0], owner, branches)
+        _refuse_loads_of_others(transaction, owner, branches, found)
+        return found
     compared = {
         register: _likeness(transaction, register, owner, branches) for register in registers
     }
@@ -82,14 +95,15 @@ def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
                 "another name, or say --register for the loads it holds"
             )
         names = tuple(register.name for register in alike)
-        return Resolution(None, chosen.name, {}, tuple(branches), (), names)
-    same = [register for register, kind in compared.items() if kind is Likeness.SAME]
-    if len(same) == 1 and len(alike) == 1:
-        return _matched(transaction, same[0], branches, owner.is_part)
+        return Resolution(None, chosen.name, {}, tuple(branches), alike=names)
+    same = [register for register in alike if compared[register] is Likeness.SAME]
+    certain = [register for register in alike if compared[register] is not Likeness.LIKE_BY_KEYS]
+    if len(same) == 1 and certain == same:
+        return _matched(transaction, same[0], owner, branches)
     if alike:
         raise _unclear(owner, alike)
     name = _free_name(owner.label, {register.name for register in registers})
-    return Resolution(None, name, {}, tuple(branches), ())
+    return Resolution(None, name, {}, tuple(branches))
 
 
 def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Resolution:
@@ -102,7 +116,7 @@ def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Res
     elif register.digest == digest:
         return found
     accounts = dict(found.accounts)
-    renamed = _rename(transaction, register, accounts)
+    renamed = _rename(transaction, register, found)
     first = _next_id(transaction, "accounts")
     added = {key: first + i for i, key in enumerate(found.missing)}
     transaction.run_many(
@@ -112,11 +126,16 @@ def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Res
     accounts.update(added)
     transaction.run_many(
         "INSERT INTO surroundings VALUES (?, ?) ON CONFLICT DO NOTHING",
-        ((accounts[key], branch) for key, around in branches.items() for branch in around),
+        (
+            *((accounts[key], branch) for key, around in branches.items() for branch in around),
+            *((account, _ABSENT) for account in found.absent),
+        ),
     )
     transaction.run("UPDATE registers SET digest = ? WHERE id = ?", (digest, register.id))
-    if found.register is not None and (added or renamed):
-        heirs = _inherit(transaction, tuple(added.values()), found.unmatched)
+    may_be = {accounts[key]: others for key, others in found.may_be.items()}
+    heirs = _heritage(transaction, register, may_be)
+    if found.register is not None and (added or renamed or heirs):
+        _add_to_sums(transaction, heirs)
         event = append(
             transaction,
             "loads",
@@ -131,20 +150,17 @@ def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Res
             "INSERT INTO charges VALUES (?, ?, ?, ?, ?)",
             ((account, event.row, metric, at, epsilon) for account, metric, at, epsilon in heirs),
         )
-    return Resolution(register, register.name, accounts, (), ())
+    return Resolution(register, register.name, accounts, ())
 
 
 def inherited(transaction: Transaction, found: Resolution, metric: Metric) -> Spent:
-    """Return what the accounts that are missing will inherit, in a metric."""
-    if not found.missing or not found.unmatched:
+    """Return the most that any of the missing accounts will inherit, in a metric."""
+    if found.register is None:
         return Spent({})
-    largest = _largest_sums(transaction, found.unmatched)
+    others = frozenset[int]().union(*(found.may_be.get(key, ()) for key in found.missing))
+    rows = _heritage(transaction, found.register, {_NOBODY: others})
     return Spent(
-        {
-            distance_of(distance): Fraction(epsilon)
-            for (of, distance), epsilon in largest.items()
-            if of == metric.value
-        }
+        {distance_of(at): Fraction(epsilon) for _, of, at, epsilon in rows if of == metric.value}
     )
 
 
@@ -216,13 +232,48 @@ def _likeness(
 def _matched(
     transaction: Transaction,
     register: Register,
+    owner: LoadOwner,
     branches: Mapping[str, frozenset[str]],
-    is_part: bool,
 ) -> Resolution:
     found = match(branches, _known(transaction, register))
     missing = tuple(key for key in branches if key not in found.accounts)
-    unmatched = () if is_part else found.unmatched
-    return Resolution(register, register.name, found.accounts, missing, unmatched)
+    may_be, absent = found.may_be, found.absent
+    if owner.is_part and owner.network == register.network:  # loads of other parties are not here
+        may_be, absent = {key: may_be.get(key, frozenset()) for key in found.accounts}, ()
+    return Resolution(register, register.name, found.accounts, missing, may_be, absent)
+
+
+def _refuse_loads_of_others(
+    transaction: Transaction,
+    owner: LoadOwner,
+    branches: Mapping[str, frozenset[str]],
+    found: Resolution,
+) -> None:
+    """Refuse loads that are new to the register they are said to belong to, but not to another."""
+    assert found.register is not None
+    missing = {key: branches[key] for key in found.missing}
+    said = _said_to_differ(transaction)
+    for register in _all(transaction) if missing else ():
+        if register == found.register or {register.name, found.name} in said:
+            continue
+        if _likeness(transaction, register, owner, branches) is Likeness.OTHER:
+            continue
+        known = match(missing, _known(transaction, register)).accounts
+        if known:
+            raise RegisterUnclearError(
+                f"{owner.label} has {len(missing)} loads that are new to the register "
+                f"{_quoted(found.name)}, but it looks like {_quoted(register.name)} as well. "
+                "Nothing was drawn. Say --register for the one they belong to, release the parts "
+                "of each register by themselves, or say --new-register NAME if all of them are "
+                "other loads"
+            )
+
+
+def _said_to_differ(transaction: Transaction) -> list[set[str]]:
+    """Return the pairs of registers that their owner said are of other loads, though alike."""
+    rows = transaction.all("SELECT content FROM rows WHERE kind = 'register'")
+    said = [json.loads(content) for (content,) in rows]
+    return [{row["register"], other} for row in said for other in row.get("others_like_it", ())]
 
 
 def _open(transaction: Transaction, owner: LoadOwner, found: Resolution, digest: str) -> Register:
@@ -244,14 +295,14 @@ def _open(transaction: Transaction, owner: LoadOwner, found: Resolution, digest:
     return register
 
 
-def _rename(
-    transaction: Transaction, register: Register, accounts: Mapping[str, int]
-) -> dict[str, str]:
+def _rename(transaction: Transaction, register: Register, found: Resolution) -> dict[str, str]:
     """Give known accounts the keys they have now, and say which had other ones."""
     before = {account: key for key, account in _accounts(transaction, register.id).items()}
-    renamed = {before[account]: key for key, account in accounts.items() if before[account] != key}
-    wanted = set(accounts)
-    matched = set(accounts.values())
+    renamed = {
+        before[account]: key for key, account in found.accounts.items() if before[account] != key
+    }
+    wanted = {*found.accounts, *found.missing}
+    matched = set(found.accounts.values())
     pushed = {
         account: f"{key} (account {account})"
         for account, key in before.items()
@@ -260,7 +311,7 @@ def _rename(
     renamed.update({before[account]: key for account, key in pushed.items()})
     changes = [
         *((account, key) for account, key in pushed.items()),
-        *((account, key) for key, account in accounts.items() if before[account] != key),
+        *((account, key) for key, account in found.accounts.items() if before[account] != key),
     ]
     statement = "UPDATE accounts SET key = ? WHERE id = ?"
     transaction.run_many(statement, ((f"\x7f{account}", account) for account, _ in changes))
@@ -268,35 +319,83 @@ def _rename(
     return renamed
 
 
-def _inherit(
-    transaction: Transaction, heirs: Sequence[int], unmatched: Sequence[int]
-) -> list[tuple[int, str, str, str]]:
-    """Charge new accounts with what any of the unmatched ones has spent, at most.
+@dataclass(frozen=True)
+class _Charged:
+    """A charge of an account, told from those of the same row to other accounts by nothing."""
 
-    The largest sum of every metric and distance is taken, whichever account it is of; hours of
-    dated releases are added up, as if all of them were the same.
+    row: int
+    metric: str
+    distance: str
+    epsilon: Fraction
+    is_dated: bool
+
+
+def _heritage(
+    transaction: Transaction, register: Register, may_be: Mapping[int, AbstractSet[int]]
+) -> list[tuple[int, str, str, str]]:
+    """Return what accounts inherit of others that they may be: account, metric, distance and ε.
+
+    Of each metric and distance it is the most that one of the others has spent in releases of its
+    own, less what the account has spent in its own releases without a date. What is inherited has
+    no date, so that it counts in every window of hours.
     """
-    worst = _largest_sums(transaction, unmatched) if heirs else {}
-    rows = [
-        (account, metric, distance, epsilon)
-        for account in heirs
-        for (metric, distance), epsilon in sorted(worst.items())
-    ]
-    transaction.run_many("INSERT INTO sums VALUES (?, ?, ?, ?, 0)", rows)
+    if not any(may_be.values()):
+        return []
+    charged = _charges(transaction, register)
+    kinds: dict[AbstractSet[int], set[frozenset[_Charged]]] = {}
+    rows = []
+    for account, others in may_be.items():
+        if others not in kinds:
+            kinds[others] = {charged.get(other, frozenset()) for other in others}
+        own = charged.get(account, frozenset())
+        most: dict[tuple[str, str], Fraction] = {}
+        for other in kinds[others] - {own}:
+            for at, epsilon in _sums(other - own, own - other).items():
+                most[at] = max(most.get(at, epsilon), epsilon)
+        rows += [
+            (account, *at, str(epsilon)) for at, epsilon in sorted(most.items()) if epsilon > 0
+        ]
     return rows
 
 
-def _largest_sums(transaction: Transaction, accounts: Sequence[int]) -> dict[tuple[str, str], str]:
-    largest: dict[tuple[str, str], Fraction] = {}
-    for account in accounts:
-        spent: dict[tuple[str, str], Fraction] = {}
-        for metric, distance, epsilon in transaction.all(
-            "SELECT metric, distance, epsilon FROM charges WHERE account = ?", (account,)
-        ):
-            spent[metric, distance] = spent.get((metric, distance), Fraction(0)) + Fraction(epsilon)
-        for key, value in spent.items():
-            largest[key] = max(largest.get(key, Fraction(0)), value)
-    return {key: str(value) for key, value in largest.items()}
+def _charges(transaction: Transaction, register: Register) -> dict[int, frozenset[_Charged]]:
+    found: dict[int, set[_Charged]] = {}
+    for account, row, metric, distance, epsilon, first_hour in transaction.all(
+        "SELECT c.account, c.row_number, c.metric, c.distance, c.epsilon, e.first_hour "
+        "FROM charges c JOIN accounts a ON a.id = c.account "
+        "LEFT JOIN releases e ON e.row_number = c.row_number WHERE a.register = ?",
+        (register.id,),
+    ):
+        charge = _Charged(row, metric, distance, Fraction(epsilon), first_hour is not None)
+        found.setdefault(account, set()).add(charge)
+    return {account: frozenset(charges) for account, charges in found.items()}
+
+
+def _sums(theirs: Iterable[_Charged], own: Iterable[_Charged]) -> dict[tuple[str, str], Fraction]:
+    """Return by metric and distance what was spent in some charges, less other undated ones."""
+    sums: dict[tuple[str, str], Fraction] = {}
+    for charge in theirs:
+        at = charge.metric, charge.distance
+        sums[at] = sums.get(at, Fraction(0)) + charge.epsilon
+    for charge in own:
+        at = charge.metric, charge.distance
+        if at in sums and not charge.is_dated:
+            sums[at] -= charge.epsilon
+    return sums
+
+
+def _add_to_sums(transaction: Transaction, rows: Iterable[tuple[int, str, str, str]]) -> None:
+    for account, metric, distance, epsilon in rows:
+        held = transaction.all(
+            "SELECT epsilon FROM sums WHERE account = ? AND metric = ? AND distance = ?",
+            (account, metric, distance),
+        )
+        total = Fraction(epsilon) + sum((Fraction(value) for (value,) in held), Fraction(0))
+        transaction.run(
+            "INSERT INTO sums VALUES (?, ?, ?, ?, 0) ON CONFLICT (account, metric, distance) "
+            "DO UPDATE SET epsilon = excluded.epsilon",
+            (account, metric, distance, str(total)),
+        )
 
 
 def _branches(owner: LoadOwner) -> dict[str, frozenset[str]]:
@@ -335,7 +434,12 @@ def _known(transaction: Transaction, register: Register) -> list[KnownLoad]:
     ):
         around.setdefault(account, set()).add(branch)
     return [
-        KnownLoad(account, key, frozenset(around.get(account, ())))
+        KnownLoad(
+            account,
+            key,
+            frozenset(around.get(account, ())) - {_ABSENT},
+            _ABSENT in around.get(account, ()),
+        )
         for key, account in _accounts(transaction, register.id).items()
     ]
 
