@@ -28,9 +28,9 @@ class DatedLoss:
     distance: Fraction | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spent:
-    """All that one account has spent in one metric."""
+    """All that one account has spent in one metric; accounts that spent the same share one."""
 
     undated: Mapping[Fraction | None, Fraction]
     """The sum of ε by distance, of snapshots without a date."""

@@ -33,7 +33,7 @@ class Sums:
     """What accounts have spent, computed once for all accounts that have spent the same."""
 
     spent: Mapping[int, Spent]
-    _known: dict[tuple[object, ...], Fraction] = field(default_factory=dict)
+    _known: dict[tuple[Spent, Fraction | None, int | None], Fraction] = field(default_factory=dict)
 
     def of(self, account: int | None) -> Spent:
         """Return all that an account has spent."""
@@ -41,12 +41,7 @@ class Sums:
 
     def at(self, spent: Spent, cap: Cap) -> Fraction:
         """Return what was spent at the distance and in the window of a cap."""
-        key = (
-            tuple(spent.undated.items()),
-            tuple((id(one.hours), one.distance) for one in spent.dated),
-            cap.distance,
-            cap.hours,
-        )
+        key = (spent, cap.distance, cap.hours)
         if key not in self._known:
             self._known[key] = spent.at(cap.distance, cap.hours)
         return self._known[key]
@@ -58,32 +53,33 @@ _NOTHING = Spent({})
 def sums_of(transaction: Transaction, metric: Metric, register: int | None = None) -> Sums:
     """Return what the accounts of a register, or all accounts, have spent in a metric."""
     where, values = ("", ()) if register is None else (" AND a.register = ?", (register,))
-    undated: dict[int, dict[Fraction | None, Fraction]] = {}
-    numbers: dict[str, Fraction] = {}
+    undated: dict[int, tuple[tuple[str, str], ...]] = {}
     for account, distance, epsilon in transaction.all(
         "SELECT s.account, s.distance, s.epsilon FROM sums s JOIN accounts a ON a.id = s.account "
-        f"WHERE s.metric = ?{where}",
+        f"WHERE s.metric = ?{where} ORDER BY s.account, s.distance",
         (metric.value, *values),
     ):
-        for text in (distance, epsilon):
-            if text not in numbers and text != ANY:
-                numbers[text] = Fraction(text)
-        undated.setdefault(account, {})[numbers.get(distance)] = numbers[epsilon]
-    dated: dict[int, list[DatedLoss]] = {}
+        undated[account] = (*undated.get(account, ()), (distance, epsilon))
+    dated: dict[int, list[tuple[str, str]]] = {}
     rows = transaction.all(
         "SELECT d.account, d.release, d.distance FROM dated d JOIN accounts a ON a.id = d.account "
-        f"WHERE d.metric = ?{where}",
+        f"WHERE d.metric = ?{where} ORDER BY d.account, d.release",
         (metric.value, *values),
     )
     hours = hours_of(transaction, {release for _, release, _ in rows})
     for account, release, distance in rows:
-        dated.setdefault(account, []).append(DatedLoss(hours[release], distance_of(distance)))
-    return Sums(
-        {
-            account: Spent(undated.get(account, {}), dated.get(account, ()))
-            for account in undated.keys() | dated.keys()
-        }
-    )
+        dated.setdefault(account, []).append((release, distance))
+    alike: dict[tuple[object, object], Spent] = {}
+    found = {}
+    for account in undated.keys() | dated.keys():
+        key = undated.get(account, ()), tuple(dated.get(account, ()))
+        if key not in alike:
+            alike[key] = Spent(
+                {distance_of(at): Fraction(epsilon) for at, epsilon in key[0]},
+                [DatedLoss(hours[release], distance_of(at)) for release, at in key[1]],
+            )
+        found[account] = alike[key]
+    return Sums(found)
 
 
 def hours_of(transaction: Transaction, releases: Iterable[str]) -> dict[str, Hours]:
@@ -103,8 +99,9 @@ def add_charges(
     release: str,
     accounts: Sequence[tuple[int, Charge]],
     hours: Hours | None,
+    before: Sums,
 ) -> None:
-    """Write the charges of a release, and add them to what the accounts have spent."""
+    """Write the charges of a release, and add them to what the accounts have spent before."""
     transaction.run_many(
         "INSERT INTO charges VALUES (?, ?, ?, ?, ?)",
         (charge_row(account, row, charge) for account, charge in accounts),
@@ -118,20 +115,14 @@ def add_charges(
             ),
         )
         return
-    before = {
-        (account, metric, distance): epsilon
-        for some in _pieces([account for account, _ in accounts])
-        for account, metric, distance, epsilon in transaction.all(
-            "SELECT account, metric, distance, epsilon FROM sums "
-            f"WHERE account IN ({_marks(some)})",
-            some,
-        )
-    }
+    totals: dict[tuple[Spent, Charge], str] = {}
     rows = []
     for account, charge in accounts:
-        key = (account, charge.metric.value, text_of(charge.distance))
-        total = Fraction(before.get(key, 0)) + charge.epsilon
-        rows.append((*key, str(total)))
+        key = before.of(account), charge
+        if key not in totals:
+            spent = key[0].undated.get(charge.distance, Fraction(0))
+            totals[key] = str(spent + charge.epsilon)
+        rows.append((account, charge.metric.value, text_of(charge.distance), totals[key]))
     transaction.run_many(
         "INSERT INTO sums VALUES (?, ?, ?, ?, 1) ON CONFLICT (account, metric, distance) "
         "DO UPDATE SET epsilon = excluded.epsilon, releases = sums.releases + 1",

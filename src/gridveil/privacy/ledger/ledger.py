@@ -11,6 +11,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -136,11 +137,9 @@ class Ledger:
                 return stored
             found = record(transaction, spending.owner, found)
             _note_distance(transaction, found, spending)
-            charge, cumulative, cap = _refuse_overspending(transaction, spending, found)
+            allowed = _refuse_overspending(transaction, spending, found)
             values = draw()
-            _store_release(
-                transaction, release_id, spending, found, values, charge, cumulative, cap
-            )
+            _store_release(transaction, release_id, spending, found, values, allowed)
             return values
 
         return self._store.work(task)
@@ -150,7 +149,7 @@ class Ledger:
 
         def task(transaction: Transaction) -> Fraction:
             found = resolve(transaction, spending.owner)
-            return _refuse_overspending(transaction, spending, found)[0]
+            return _refuse_overspending(transaction, spending, found).cost
 
         return self._store.work(task, write=False)
 
@@ -449,15 +448,25 @@ def _stored(
     return np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(-1, 2)
 
 
+@dataclass(frozen=True)
+class _Allowed:
+    """What a release costs that no cap forbids."""
+
+    cost: Fraction
+    """The most that it costs any load, as their caps count."""
+    spent: Fraction
+    """The most that any of them has spent then."""
+    cap: Cap
+    before: Sums
+
+
 def _store_release(
     transaction: Transaction,
     release_id: str,
     spending: Spending,
     found: Resolution,
     values: IntArray,
-    charge: Fraction,
-    cumulative: Fraction,
-    cap: Cap,
+    allowed: _Allowed,
 ) -> None:
     assert found.register is not None
     is_first = not transaction.all("SELECT 1 FROM releases LIMIT 1")
@@ -487,11 +496,11 @@ def _store_release(
         "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             release_id, event.row, found.register.id, spending.specification, _names(spending),
-            steps, first_hour, losses, str(charge), str(cumulative), text_of(cap.distance),
-            int(is_first),
+            steps, first_hour, losses, str(allowed.cost), str(allowed.spent),
+            text_of(allowed.cap.distance), int(is_first),
         ),
     )  # fmt: skip
-    add_charges(transaction, event.row, release_id, charged, spending.hours)
+    add_charges(transaction, event.row, release_id, charged, spending.hours, allowed.before)
 
 
 def _names(spending: Spending) -> str:
@@ -536,22 +545,24 @@ def _balances(
 
 def _refuse_overspending(
     transaction: Transaction, spending: Spending, found: Resolution
-) -> tuple[Fraction, Fraction, Cap]:
-    """Return what a release costs at most, what then is spent at most, and the cap behind it.
+) -> _Allowed:
+    """Return what a release costs.
 
     Raises:
         BudgetExceededError: A load or a group would spend more than its cap.
     """
     balances, caps, sums = _balances(transaction, spending, found)
     new = spent_of(spending.charge, spending.hours)
+    with_new: dict[Spent, Spent] = {}
     over: list[tuple[str, Fraction, Fraction, Cap]] = []
-    most_charge, most_spent = Fraction(0), Fraction(0)
-    for key, account, spent in balances:
-        cap = caps.of(account)
-        before, after = sums.at(spent, cap), sums.at(together((spent, new)), cap)
-        most_charge, most_spent = max(most_charge, after - before), max(most_spent, after)
+    most_cost, most_spent = Fraction(0), Fraction(0)
+    for spent, cap, keys in _alike(balances, caps):
+        if spent not in with_new:
+            with_new[spent] = together((spent, new))
+        before, after = sums.at(spent, cap), sums.at(with_new[spent], cap)
+        most_cost, most_spent = max(most_cost, after - before), max(most_spent, after)
         if after > cap.epsilon:
-            over.append((key, before, after - before, cap))
+            over.extend((key, before, after - before, cap) for key in keys)
     register = 0 if found.register is None else found.register.id
     charged = {account: new for _, account, _ in balances if account is not None}
     for group in groups_of(transaction, register, spending.charge.metric):
@@ -564,7 +575,21 @@ def _refuse_overspending(
             over.append((f"the group {group.name!r}", before, after - before, cap))
     if over:
         raise _over_budget(spending, over)
-    return most_charge, most_spent, caps.of(None)
+    return _Allowed(most_cost, most_spent, caps.of(None), sums)
+
+
+def _alike(
+    balances: Sequence[tuple[str, int | None, Spent]], caps: Caps
+) -> Iterator[tuple[Spent, Cap, list[str]]]:
+    """Put loads together that have spent the same under the same cap."""
+    found: dict[tuple[Spent, Fraction], list[str]] = {}
+    capped: dict[tuple[Spent, Fraction], Cap] = {}
+    for key, account, spent in balances:
+        cap = caps.of(account)
+        found.setdefault((spent, cap.epsilon), []).append(key)
+        capped[spent, cap.epsilon] = cap
+    for alike, keys in found.items():
+        yield alike[0], capped[alike], keys
 
 
 def _over_budget(

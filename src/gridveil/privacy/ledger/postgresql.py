@@ -8,7 +8,6 @@ words. psycopg is an extra: pip install 'gridveil[postgres]'.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any, TypeVar
 
 from gridveil.errors import GridveilError
@@ -31,7 +30,7 @@ _PATIENCE_SECONDS = 60.0
 """How long a server that was lost is waited for before a task is given up."""
 _PAUSE_SECONDS = 0.2
 _VALUES = "VALUES ("
-_ROWS_AT_ONCE = 500
+_ROWS_AT_ONCE = 10_000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 _ADVICE = "see whether the server runs, the address is right and this role may use the ledger"
 
@@ -144,7 +143,11 @@ class PostgreSQLStore(Store):
 
     def _version(self, transaction: Transaction) -> int:
         """Return the version of the ledger, 0 if there is none."""
-        if transaction.all("SELECT to_regclass(?)", (f"{SCHEMA}.ledger",))[0][0] is None:
+        # Not by to_regclass: it goes by a cache that may not know yet what another process made.
+        if not transaction.all(
+            "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = ? AND tablename = 'ledger'",
+            (SCHEMA,),
+        ):
             return 0
         rows = transaction.all("SELECT version FROM ledger")
         if len(rows) != 1:
@@ -197,7 +200,7 @@ class _PostgreSQLTransaction:
         self._database.execute(_statement(statement), tuple(values))
 
     def run_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        """Run a statement for many rows: an insertion of many at once, as each takes its time."""
+        """Run a statement for many rows: an insertion of many at once, as arrays of its columns."""
         before, insertion, after = statement.partition(_VALUES)
         every = [tuple(row) for row in rows]
         if not insertion:
@@ -206,9 +209,26 @@ class _PostgreSQLTransaction:
             return
         values, _, rest = after.partition(")")
         for start in range(0, len(every), _ROWS_AT_ONCE):
-            some = every[start : start + _ROWS_AT_ONCE]
-            marks = ", ".join([f"({values})"] * len(some))
-            self.run(f"{before}VALUES {marks}{rest}", list(chain.from_iterable(some)))
+            columns = [list(c) for c in zip(*every[start : start + _ROWS_AT_ONCE], strict=True)]
+            self.run(f"{before}{_select(values, columns)}{rest}", columns)
+
+
+def _select(values: str, columns: Sequence[Sequence[object]]) -> str:
+    """Return a query whose rows are values of a statement, each ? taken from an array."""
+    names = [f"column_{i}" for i in range(len(columns))]
+    types = [_type(column) for column in columns]
+    sources = iter(
+        "NULL" if type_ is None else name for name, type_ in zip(names, types, strict=True)
+    )
+    selected = ", ".join(next(sources) if value == "?" else value for value in values.split(", "))
+    arrays = ", ".join(f"?::{type_ or 'text'}[]" for type_ in types)
+    return f"SELECT {selected} FROM unnest({arrays}) AS given ({', '.join(names)})"
+
+
+def _type(values: Iterable[object]) -> str | None:
+    """Return the type of a column of values; None if all are NULL."""
+    kinds = {type(value) for value in values if value is not None}
+    return {int: "bigint", str: "text", bytes: "bytea"}[kinds.pop()] if kinds else None
 
 
 def is_address(place: str) -> bool:

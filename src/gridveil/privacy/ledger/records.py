@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from gridveil.errors import GridveilError
@@ -95,6 +96,16 @@ class LoadOwner:
     is_part: bool = False
     """Whether it is one party's part of the network."""
     register: RegisterChoice | None = None
+
+    @cached_property
+    def around(self) -> dict[str, frozenset[str]]:
+        """What stands around each load, by its key; nothing is known of idle ones."""
+        found = {
+            key: around
+            for keys, around in zip(self.keys, self.surroundings, strict=True)
+            for key in keys
+        }
+        return {**dict.fromkeys(self.idle, frozenset()), **found}
 
 
 @dataclass(frozen=True)

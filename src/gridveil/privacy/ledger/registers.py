@@ -70,7 +70,7 @@ class RegisterUnclearError(GridveilError):
 
 def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
     """Find the register of an owner's loads, or refuse where only the owner can say."""
-    branches = _branches(owner)
+    branches = owner.around
     chosen = owner.register
     if chosen is None:
         known = _exactly(transaction, owner)
@@ -108,8 +108,7 @@ def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
 
 def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Resolution:
     """Write what a resolution found: a new register, new accounts, new keys of known ones."""
-    branches = _branches(owner)
-    digest = _digest(owner)
+    branches, digest = owner.around, _digest(owner)
     register = found.register
     if register is None:
         register = _open(transaction, owner, found, digest)
@@ -398,18 +397,8 @@ def _add_to_sums(transaction: Transaction, rows: Iterable[tuple[int, str, str, s
         )
 
 
-def _branches(owner: LoadOwner) -> dict[str, frozenset[str]]:
-    """Return the branches around each of an owner's loads, by its key."""
-    found = {
-        key: around
-        for keys, around in zip(owner.keys, owner.surroundings, strict=True)
-        for key in keys
-    }
-    return {**dict.fromkeys(owner.idle, frozenset()), **found}
-
-
 def _digest(owner: LoadOwner) -> str:
-    rows = sorted((key, sorted(around)) for key, around in _branches(owner).items())
+    rows = sorted((key, sorted(around)) for key, around in owner.around.items())
     return digest_of(rows)
 
 
