@@ -1,0 +1,63 @@
+"""A distance that protects next to nothing, or that no two loads can have, is refused."""
+
+import re
+from fractions import Fraction
+
+import pytest
+
+from gridveil import load_case, plan_release
+from gridveil.errors import GridveilError
+from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
+from gridveil.privacy.phase import privatise
+from gridveil.privacy.plausible_distance import check_distance, plausible_range
+
+CASES = ("case5_pjm", "case14_ieee", "case30_ieee", "case39_epri", "case118_ieee", "case300_ieee")
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("alpha", ["0.00001", "1000"])
+def test_the_distances_of_the_attack_are_refused_before_the_draw(tmp_path, name, alpha):
+    """1e-5 p.u. passed the cap of ε = 3 and released 94.2015 for 94.2; 1000 locked a network out."""
+    network, ledger = load_case(name), Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(GridveilError, match=r"Nothing was drawn\. Was α = .* meant"):
+        privatise(network, ProductLaplace.of(3, alpha), ledger, "attack")
+    assert ledger.is_empty
+    assert ledger.accounts() == []
+    privatise(network, ProductLaplace.of(1, "0.1"), ledger, "meant")
+    assert {account.spent for account in ledger.accounts()} == {1}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_distances_of_the_paper_make_sense(name):
+    low, high = plausible_range(load_case(name))
+    assert low < 1 < 20 < high
+
+
+def test_a_plan_refuses_too(tmp_path):
+    with pytest.raises(GridveilError, match="Nothing was drawn"):
+        plan_release("case14_ieee", alpha=1e-5, ledger=tmp_path / "ledger.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("asked_mva", "meant_pu", "meant_mva"),
+    [("1000", "0.1", "10"), ("0.001", "0.001", "0.1"), ("1000000", "0.1", "10")],
+    ids=["MVA as p.u.", "divided twice", "kVA as p.u."],
+)
+def test_the_distance_that_was_probably_meant_is_told(asked_mva, meant_pu, meant_mva):
+    expected = re.escape(f"Was α = {meant_pu} p.u. meant, which is {meant_mva} MVA?")
+    with pytest.raises(GridveilError, match=expected):
+        check_distance(load_case("case14_ieee"), Fraction(asked_mva), None)
+
+
+def test_a_distance_that_its_owner_has_set_with_a_reason_is_accepted(tmp_path):
+    network, ledger = load_case("case14_ieee"), Ledger(tmp_path / "ledger.sqlite")
+    ledger.set_cap(3, distance="0.001", reason="loads of single households")
+    privatise(network, ProductLaplace.of(1, "0.00001"), ledger, "small")
+    assert {account.spent for account in ledger.accounts()} == {1}
+
+
+def test_what_the_message_says_makes_sense_does(tmp_path):
+    network = load_case("case57_ieee")
+    for distance in plausible_range(network):
+        check_distance(network, Fraction(f"{distance:g}"), None)
