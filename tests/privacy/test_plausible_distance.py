@@ -18,7 +18,7 @@ CASES = ("case5_pjm", "case14_ieee", "case30_ieee", "case39_epri", "case118_ieee
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("alpha", ["0.00001", "1000"])
 def test_the_distances_of_the_attack_are_refused_before_the_draw(tmp_path, name, alpha):
-    """1e-5 p.u. passed the cap of ε = 3 and released 94.2015 for 94.2; 1000 locked a network out."""
+    """1e-5 p.u. passed the cap of ε = 3 and gave 94.2015 for 94.2; 1000 locked a network out."""
     network, ledger = load_case(name), Ledger(tmp_path / "ledger.sqlite")
     with pytest.raises(GridveilError, match=r"Nothing was drawn\. Was α = .* meant"):
         privatise(network, ProductLaplace.of(3, alpha), ledger, "attack")
