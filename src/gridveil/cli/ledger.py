@@ -9,7 +9,8 @@ from rich.table import Table
 from gridveil.cli.options import JsonOption, LedgerOption, NewRegisterOption, RegisterOption
 from gridveil.cli.output import console, print_json
 from gridveil.privacy.ledger.ledger import NEW, existing_ledger
-from gridveil.privacy.ledger.records import Account, Metric
+from gridveil.privacy.ledger.records import Account
+from gridveil.privacy.metric import Metric
 from gridveil.publication import ledger as books
 
 FAILED = 1

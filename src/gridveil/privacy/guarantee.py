@@ -3,12 +3,18 @@
 import math
 from dataclasses import dataclass
 
+from gridveil.privacy.metric import Metric
+
 UNIT = "one load: the active and the reactive power of one bus, at one time"
 L1 = "|ΔP| + |ΔQ|, the L1 distance between two values of the load"
 ANY = "any two values within the load's public bounds"
 
 WITHIN_DISTANCE = "two values at most {mva} MVA apart ({pu} p.u., counted as |ΔP| + |ΔQ|)"
 WITHIN_BOUNDS = "any two values within its public bounds"
+WITHIN_PER_CENT = (
+    "two values at a relative distance of at most {percent} %: a change of the load by up to "
+    "{percent} %, or by up to {near} MVA for a load around {floor} MVA"
+)
 """Which pairs of values a promise is about, in words; {mva} and {pu} stand for the distance."""
 
 NOT_COVERED = (
@@ -52,10 +58,18 @@ class Guarantee:
     """What a user must know before relying on it, if anything."""
     pairs: str = WITHIN_DISTANCE
     """Which pairs of values it is about, in words, with {mva} and {pu} for the distance."""
+    kind: Metric = Metric.ABSOLUTE
+    """What the distance is measured in: p.u., or parts of the load."""
+    floor: float | None = None
+    """Of a relative distance: the load in p.u. below which it becomes an absolute one."""
+    distances: tuple[float, ...] | None = None
+    """The distance of each load, in p.u., where they differ; `distance` is then the least."""
 
     def sentence(self, base_mva: float) -> str:
-        """Return the promise in plain words, with distances in MVA."""
-        return promise(self.epsilon, self.delta, self.distance, base_mva, self.pairs, self.caution)
+        """Return the promise in plain words, with distances in MVA or per cent."""
+        return promise(
+            self.epsilon, self.delta, self.distance, base_mva, self.pairs, self.caution, self.floor
+        )
 
 
 def promise(
@@ -65,10 +79,15 @@ def promise(
     base_mva: float,
     pairs: str,
     caution: str,
+    floor: float | None = None,
 ) -> str:
     """Return a promise in plain words; the arguments are those of `Guarantee`."""
     if distance is not None:
-        pairs = pairs.replace("{mva}", f"{distance * base_mva:g}").replace("{pu}", f"{distance:g}")
+        numbers = {"mva": distance * base_mva, "pu": distance, "percent": 100 * distance}
+        if floor is not None:
+            numbers.update(floor=floor * base_mva, near=distance * floor * base_mva)
+        for name, number in numbers.items():
+            pairs = pairs.replace(f"{{{name}}}", f"{number:g}")
     but = f", but for a probability of at most {delta:g}" if delta else ""
     return (
         f"Whatever else someone knows, seeing the private value of a load changes the odds they "

@@ -23,7 +23,6 @@ from gridveil.privacy.mechanisms.base import (
     checked_simulation,
 )
 from gridveil.privacy.plausible_distance import check_distance
-from gridveil.privacy.sampling.grid import from_grid, to_grid
 
 
 class Origin(Enum):
@@ -114,12 +113,12 @@ def privatise_loads(
     guarantee = sound_guarantee(mechanism, accept_unsound)
 
     def draw() -> IntArray:
-        return checked_release(mechanism, to_grid(loads, mechanism.step))
+        return checked_release(mechanism, mechanism.to_grid(loads))
 
     specification = {**mechanism.specification(), **(conditions or {})}
     asked = spending(owner, exact_epsilon(mechanism), exact_distance(mechanism), specification)
     steps = ledger.spend(release_id, asked, draw)
-    p, q = from_grid(steps, mechanism.step).T
+    p, q = mechanism.from_grid(steps).T
     return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
 
 

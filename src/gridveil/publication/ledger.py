@@ -10,7 +10,8 @@ from gridveil.privacy.calibration import Number
 from gridveil.privacy.ledger.inspection import Inspection
 from gridveil.privacy.ledger.ledger import LedgerLike, Place, existing_ledger, opened_ledger
 from gridveil.privacy.ledger.owner import owner_of, register_choice
-from gridveil.privacy.ledger.records import Account, Event, Metric
+from gridveil.privacy.ledger.records import Account, Event
+from gridveil.privacy.metric import Metric
 from gridveil.publication.ledger_comparison import ComparedRow, compare_rows
 from gridveil.publication.report.ledger_page import ledger_page
 

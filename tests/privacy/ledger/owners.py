@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from gridveil.privacy.ledger.records import Charge, LoadOwner, Metric, Spending
+from gridveil.privacy.ledger.records import Charge, LoadOwner, Spending
+from gridveil.privacy.metric import Metric
 
 BUSES = [3, 5, 8, 13, 21]
 

@@ -24,12 +24,12 @@ from gridveil.privacy.ledger.ledger import Ledger
 from gridveil.privacy.ledger.records import (
     Charge,
     Hours,
-    Metric,
     RegisterChoice,
     Spending,
 )
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.sampling.grid import to_grid
 from tests.privacy.ledger.owners import draw, owner
 

@@ -6,7 +6,8 @@ import pytest
 
 from gridveil.errors import GridveilError
 from gridveil.privacy.ledger.ledger import NEW, Ledger
-from gridveil.privacy.ledger.records import BudgetExceededError, Hours, Metric
+from gridveil.privacy.ledger.records import BudgetExceededError, Hours
+from gridveil.privacy.metric import Metric
 from tests.privacy.ledger.owners import BUSES, draw, owner, spending
 
 SPENDING = spending()

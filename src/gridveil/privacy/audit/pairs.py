@@ -14,7 +14,6 @@ import numpy as np
 
 from gridveil.arrays import IntArray
 from gridveil.privacy.mechanisms.base import Mechanism, Pair
-from gridveil.privacy.sampling.grid import from_grid, to_grid
 
 _ROUNDING = 1e-9
 """How far a distance given as a double may be off a whole number of grid steps."""
@@ -33,7 +32,7 @@ def given_pairs(mechanism: Mechanism, pairs: Sequence[Pair]) -> tuple[GridPair, 
     """Return pairs in p.u. on the mechanism's grid."""
     found = []
     for pair in pairs:
-        one, other = to_grid(np.array(pair, dtype=float), mechanism.step)
+        one, other = mechanism.to_grid(np.array(pair, dtype=float))
         found.append(GridPair(one, other, pair))
     return tuple(found)
 
@@ -64,5 +63,5 @@ def _whole(steps: Fraction) -> int:
 
 
 def _shown(mechanism: Mechanism, one: IntArray, other: IntArray) -> GridPair:
-    loads = from_grid(np.stack([one, other]), mechanism.step).tolist()
+    loads = mechanism.from_grid(np.stack([one, other])).tolist()
     return GridPair(one, other, ((loads[0][0], loads[0][1]), (loads[1][0], loads[1][1])))

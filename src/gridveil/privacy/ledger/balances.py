@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from gridveil.privacy.ledger.accounting import DatedLoss, Spent, together
 from gridveil.privacy.ledger.chain import digest_of
-from gridveil.privacy.ledger.records import DEFAULT_CAP, Cap, Charge, Hours, Metric
+from gridveil.privacy.ledger.records import DEFAULT_CAP, Cap, Charge, Hours
 from gridveil.privacy.ledger.schema import ANY, NO_ACCOUNT
 from gridveil.privacy.ledger.store import Transaction
+from gridveil.privacy.metric import Metric
 
 EVERY_REGISTER = 0
 """In place of a register: a cap or a distance of all registers without one of their own."""

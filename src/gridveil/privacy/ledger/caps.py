@@ -6,10 +6,10 @@ from fractions import Fraction
 from gridveil.errors import GridveilError
 from gridveil.privacy.ledger.balances import EVERY_REGISTER, reference, text_of
 from gridveil.privacy.ledger.chain import append
-from gridveil.privacy.ledger.records import Metric
 from gridveil.privacy.ledger.registers import Register, accounts_of, register_named
 from gridveil.privacy.ledger.schema import NO_ACCOUNT
 from gridveil.privacy.ledger.store import Transaction
+from gridveil.privacy.metric import Metric
 
 _LONGEST_HOURS = 10 * 366 * 24
 

@@ -47,7 +47,6 @@ from gridveil.privacy.ledger.records import (
     Entry,
     Event,
     LoadOwner,
-    Metric,
     Seal,
     Spending,
 )
@@ -63,6 +62,7 @@ from gridveil.privacy.ledger.schema import VERSION
 from gridveil.privacy.ledger.sqlite import SQLiteStore, create_file
 from gridveil.privacy.ledger.store import Store, Transaction
 from gridveil.privacy.ledger.version_1 import take_over
+from gridveil.privacy.metric import Metric
 
 PATH_VARIABLE = "GRIDVEIL_LEDGER"
 NEW = "no earlier release of any load is known here"

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from gridveil.errors import GridveilError
+from gridveil.privacy.metric import Metric
 
 DEFAULT_CAP = Fraction(3)
 """ε that a load may spend in all where no other cap is set."""
@@ -21,22 +21,6 @@ _SAID = (
 
 class BudgetExceededError(GridveilError):
     """A release that would take loads over their cap; nothing was drawn or charged."""
-
-
-class Metric(Enum):
-    """How the distance of two values is measured that a promise is about."""
-
-    ABSOLUTE = "absolute"
-    RELATIVE = "relative"
-    LOG = "log"
-
-    def shown(self, distance: Fraction | None) -> str:
-        """Return a distance with its unit."""
-        if distance is None:
-            return "any distance"
-        if self is Metric.ABSOLUTE:
-            return f"{float(distance):g} MVA"
-        return f"{float(100 * distance):g} %" if self is Metric.RELATIVE else f"{float(distance):g}"
 
 
 @dataclass(frozen=True)

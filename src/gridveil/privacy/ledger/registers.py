@@ -19,8 +19,9 @@ from gridveil.privacy.ledger.accounting import Spent
 from gridveil.privacy.ledger.balances import distance_of
 from gridveil.privacy.ledger.chain import append, digest_of
 from gridveil.privacy.ledger.matching import KnownLoad, Likeness, likeness, match
-from gridveil.privacy.ledger.records import LOAD, LoadOwner, Metric
+from gridveil.privacy.ledger.records import LOAD, LoadOwner
 from gridveil.privacy.ledger.store import Transaction
+from gridveil.privacy.metric import Metric
 
 _SHOWN = 60
 _NOBODY = 0

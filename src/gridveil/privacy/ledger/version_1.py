@@ -14,10 +14,11 @@ from gridveil.errors import GridveilError
 from gridveil.network.load_keys import bus_key
 from gridveil.privacy.ledger.balances import EVERY_REGISTER, digest_of_charges, distance_of
 from gridveil.privacy.ledger.chain import append, digest_of, json_of, now
-from gridveil.privacy.ledger.records import LOAD, Charge, Metric
+from gridveil.privacy.ledger.records import LOAD, Charge
 from gridveil.privacy.ledger.schema import ANY, NO_ACCOUNT, VERSION
 from gridveil.privacy.ledger.sqlite import SQLiteStore, create_tables
 from gridveil.privacy.ledger.store import Row, Transaction, damaged
+from gridveil.privacy.metric import Metric
 
 _TABLES = ("networks", "caps", "releases", "private_loads")
 _EVERY_BUS = -1

@@ -22,7 +22,7 @@ from gridveil.errors import GridveilError, raised_where
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.guarantee import UNIT, WITHIN_BOUNDS, WITHIN_DISTANCE, Guarantee, promise
-from gridveil.privacy.sampling.grid import LARGEST
+from gridveil.privacy.sampling.grid import LARGEST, from_grid, to_grid
 
 _LONGEST_NAME = 64
 _ROUNDING = 1e-12
@@ -45,6 +45,8 @@ class MechanismSettings:
     """Public bounds of the loads, if there are any."""
     calibration: str = "sound"
     """For a mechanism that has several."""
+    floor: Number | None = None
+    """Of a relative distance: the load in p.u. below which it becomes an absolute one."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,21 @@ class Mechanism(ABC):
     @abstractmethod
     def step(self) -> Fraction:
         """The grid step in p.u."""
+
+    def to_grid(self, loads: FloatArray) -> IntArray:
+        """Return loads in p.u. as whole numbers of its grid: of P and Q, where not said otherwise.
+
+        It accepts every load, infinite ones too: an error would depend on a load.
+        """
+        return to_grid(loads, self.step)
+
+    def from_grid(self, steps: IntArray) -> FloatArray:
+        """Return the loads in p.u. that whole numbers of its grid stand for."""
+        return from_grid(steps, self.step)
+
+    def corrected(self, loads: FloatArray) -> FloatArray:
+        """Return private loads without the bias of their mean, where the noise has one."""
+        return loads
 
     @abstractmethod
     def release(self, loads: IntArray) -> IntArray:

@@ -50,6 +50,14 @@ class Clamped(Mechanism):
         """The grid step in p.u."""
         return self.mechanism.step
 
+    def to_grid(self, loads: FloatArray) -> IntArray:
+        """Return loads on the grid of the other mechanism."""
+        return self.mechanism.to_grid(loads)
+
+    def from_grid(self, steps: IntArray) -> FloatArray:
+        """Return the loads that steps of the other mechanism's grid stand for."""
+        return self.mechanism.from_grid(steps)
+
     def release(self, loads: IntArray) -> IntArray:
         """Return private values of loads on the grid, within the bounds."""
         lower, upper = self.bounds.on_grid(self.step, len(loads))
