@@ -126,7 +126,7 @@ def test_the_page_has_a_bar_for_each_load_and_no_load(gridveil, folder, tmp_path
         (("cap", "1", "--load", "bus 2"), "needs the register"),
         (("cap", "1", "--register", NETWORK, "--distance", "0"), "must be above 0"),
         (("group", "g", "--register", NETWORK, "--load", "bus 99"), "has no load 'bus 99'"),
-        (("register", "case5_pjm", "--new-register", NETWORK), "already"),
+        (("register", "case14_ieee", "--new-register", NETWORK), "already"),
         (("add", "bus 2", "--register", NETWORK, "--reason", "x"), "has a load 'bus 2'"),
         (("compare", "nowhere"), "No such file"),
         (("grant", "auditor"), "only a ledger in a database has roles"),

@@ -1,11 +1,13 @@
 """Releases and a ledger that tell different histories are found."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from gridveil import ledger, release
+from gridveil.publication.certificate import Certificate
 from gridveil.publication.ledger_comparison import RowState
 
 DATA = Path(__file__).parent / "data"
@@ -59,3 +61,16 @@ def test_releases_of_earlier_versions_name_no_row(forked):
     [row] = ledger.compare([old], forked["one"])
     assert row.state is RowState.UNKNOWN
     assert row.state.ok
+
+
+def test_the_row_of_another_release_is_no_release_of_ones_own(forked, tmp_path):
+    """Whoever forges a certificate has the row and the hash of one that was published."""
+    copied = json.loads((forked["common"] / "certificate.json").read_text())
+    copied["release_id"] = "never charged"
+    forged = Certificate.model_validate_json(json.dumps(copied)).sealed()
+    folder = tmp_path / "forged"
+    folder.mkdir()
+    (folder / "certificate.json").write_bytes(forged.to_bytes())
+    assert states([folder], forked["one"]) == [RowState.OTHER]
+    both = states([folder, forked["common"]], tmp_path / "none.sqlite")
+    assert both == [RowState.TWICE, RowState.TWICE]

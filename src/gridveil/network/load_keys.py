@@ -36,6 +36,8 @@ class LoadKeys:
     """For each load of the network, the owner's loads that it is the sum of."""
     idle: tuple[str, ...]
     """The owner's loads that are out of service."""
+    idle_buses: tuple[int, ...] = ()
+    """The bus of each of these; empty where they are not known."""
 
 
 def load_keys(network: Network) -> LoadKeys:
@@ -45,9 +47,9 @@ def load_keys(network: Network) -> LoadKeys:
     bus = network.case.tables["bus"]
     listed = np.zeros(len(bus.values), dtype=bool)
     listed[network.loads.row] = True
-    number = bus.column("bus_i")[has_load(bus) & ~listed]
+    idle = tuple(map(int, bus.column("bus_i")[has_load(bus) & ~listed]))
     return LoadKeys(
-        tuple((bus_key(n),) for n in network.load_buses), tuple(map(bus_key, map(int, number)))
+        tuple((bus_key(n),) for n in network.load_buses), tuple(map(bus_key, idle)), idle
     )
 
 
@@ -57,34 +59,48 @@ def bus_key(number: int) -> str:
 
 
 def surroundings(
-    network: Network, rows: Collection[int] | None = None
+    network: Network, buses: Iterable[int], rows: Collection[int] | None = None
 ) -> tuple[frozenset[str], ...]:
-    """Return as short digests what stands around each load: branches, structure, neighbours.
+    """Return as short digests what stands around loads: branches, structure, neighbours.
 
     Each branch has two: on a base of 1 MVA, which a converter keeps that changes the base, and as
     in the file, which an owner keeps who corrects the base.
 
     Args:
         network: The network.
-        rows: Which rows of the branch table are looked at, and nothing else; None looks at all.
+        buses: The bus of each load.
+        rows: Which rows of the branch table count as branches; None takes all.
     """
-    table = network.case.tables["branch"]
-    base = network.base_mva
     around: dict[float, set[str]] = {}
-    columns = (table.column(name).tolist() for name in ("fbus", "tbus", "r", "x", "b"))
-    for row, (one, other, r, x, b) in enumerate(zip(*columns, strict=True)):
-        if rows is not None and row not in rows:
-            continue
-        digests = branch_digest(r, x, b), branch_digest(r / base, x / base, b * base)
-        for end in (one, other):
+    ends = _ends(network)
+    for row, (pair, digests) in enumerate(zip(ends, _digests(network), strict=True)):
+        for end in pair if rows is None or row in rows else ():
             around.setdefault(end, set()).update(digests)
-    if rows is None:
-        ends = zip(table.column("fbus").tolist(), table.column("tbus").tolist(), strict=True)
-        neighbours = _neighbours(ends)
-        for bus, structure in _structures(neighbours).items():
-            numbers = _short_digest(" ".join(f"{number:g}" for number in sorted(neighbours[bus])))
-            around[bus].update((STRUCTURE + structure, NEIGHBOURS + numbers))
-    return tuple(frozenset(around.get(float(n), ())) for n in network.load_buses)
+    neighbours = _neighbours(ends)
+    for bus, structure in _structures(neighbours).items():
+        numbers = _short_digest(" ".join(f"{number:g}" for number in sorted(neighbours[bus])))
+        around.setdefault(bus, set()).update((STRUCTURE + structure, NEIGHBOURS + numbers))
+    return tuple(frozenset(around.get(float(n), ())) for n in buses)
+
+
+def branches(network: Network) -> frozenset[str]:
+    """Return digests of all branches, in service or not."""
+    return frozenset(digest for digests in _digests(network) for digest in digests)
+
+
+def _ends(network: Network) -> list[tuple[float, float]]:
+    table = network.case.tables["branch"]
+    return list(zip(table.column("fbus").tolist(), table.column("tbus").tolist(), strict=True))
+
+
+def _digests(network: Network) -> list[tuple[str, str]]:
+    """Return both digests of every branch."""
+    table, base = network.case.tables["branch"], network.base_mva
+    columns = (table.column(name).tolist() for name in ("r", "x", "b"))
+    return [
+        (branch_digest(r, x, b), branch_digest(r / base, x / base, b * base))
+        for r, x, b in zip(*columns, strict=True)
+    ]
 
 
 def branch_digest(r: float, x: float, b: float) -> str:

@@ -57,12 +57,23 @@ def check_distance(
         distance_mva: The distance α of a release, in MVA; None where it has none.
         counted_at: The distance at which its ledger counts, which its owner has accepted.
     """
+    check_within(plausible_range(network), network.base_mva, network.name, distance_mva, counted_at)
+
+
+def check_within(
+    plausible: tuple[float, float],
+    base: float,
+    name: str,
+    distance_mva: Fraction | None,
+    counted_at: Fraction | None,
+) -> None:
+    """Refuse a distance outside the range that is plausible for a network of that name and base."""
     if distance_mva is None:
         return
-    low, high = plausible_range(network)
+    low, high = plausible
     if counted_at is not None:
         low, high = min(low, float(counted_at)), max(high, float(counted_at))
-    asked, base = float(distance_mva), network.base_mva
+    asked = float(distance_mva)
     if low <= asked <= high:
         return
     what = (
@@ -81,6 +92,6 @@ def check_distance(
         )
     raise GridveilError(
         f"alpha = {asked / base:g} p.u. is {asked:g} MVA: {what}. Nothing was drawn.{hint} "
-        f"Distances from {low:g} to {high:g} MVA make sense for {network.name}; one beyond "
+        f"Distances from {low:g} to {high:g} MVA make sense for {name}; one beyond "
         "them has to be set first, with a reason: gridveil ledger cap --distance"
     )

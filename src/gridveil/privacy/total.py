@@ -50,7 +50,7 @@ def privatise_total(
     mechanism = ProductLaplace.of(epsilon, alpha)
 
     def draw() -> IntArray:
-        # The ledger keeps a row for every load it charges; the total stands in the first.
+        # The ledger keeps a row for every load it charges; the total stands in one, nothing else.
         rows = np.zeros((len(network.loads), 2), dtype=np.int64)
         total = total_on_grid(to_grid(network.loads.values, mechanism.step))
         rows[:1] = mechanism.release(total)
@@ -59,7 +59,7 @@ def privatise_total(
     specification = {"total of": release_id, **mechanism.specification()}
     asked = spending(owner_of(network, register), epsilon, alpha, specification)
     rows = ledger.spend(total_id(release_id), asked, draw)
-    p, q = from_grid(rows[:1], mechanism.step)[0]
+    p, q = from_grid(rows.sum(axis=0, keepdims=True), mechanism.step)[0]
     return NoisyTotal(float(p), float(q), mechanism)
 
 

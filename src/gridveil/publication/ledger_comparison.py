@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.privacy.total import total_id
 from gridveil.publication.certificate import Certificate, LedgerRow
 from gridveil.publication.certificate_file import read_certificate
 from gridveil.publication.folder import CERTIFICATE
@@ -64,28 +65,43 @@ def compare_rows(certificates: Sequence[Path], ledger: Ledger) -> list[ComparedR
     for path in certificates:
         read = _read(path)
         named += [(path, read.release_id, row) for row in read.ledgers or (None,)]
-    heads: dict[tuple[str, int], set[str]] = {}
-    for _, _, row in named:
+    claims: dict[tuple[str, int], set[tuple[str, str]]] = {}
+    for _, release, row in named:
         if row is not None:
-            heads.setdefault((row.ledger, row.row), set()).add(row.head)
+            claims.setdefault((row.ledger, row.row), set()).add((release, row.head))
     return [
         ComparedRow(
-            path, release, row, RowState.UNKNOWN if row is None else _state(row, heads, ledger)
+            path,
+            release,
+            row,
+            RowState.UNKNOWN if row is None else _state(release, row, claims, ledger),
         )
         for path, release, row in named
     ]
 
 
-def _state(row: LedgerRow, heads: dict[tuple[str, int], set[str]], ledger: Ledger) -> RowState:
+def _state(
+    release: str,
+    row: LedgerRow,
+    claims: dict[tuple[str, int], set[tuple[str, str]]],
+    ledger: Ledger,
+) -> RowState:
     if row.ledger == ledger.identity:
         head = ledger.head_of(row.row)
         if head is None:
             return RowState.GONE
-        if head != row.head:
+        if head != row.head or not _is_of(release, ledger.release_at(row.row)):
             return RowState.OTHER
-    if len(heads[row.ledger, row.row]) > 1:
+    if len(claims[row.ledger, row.row]) > 1:
         return RowState.TWICE
     return RowState.FOUND if row.ledger == ledger.identity else RowState.ELSEWHERE
+
+
+def _is_of(release: str, charged: str | None) -> bool:
+    """Whether what a row charged is a release, its total, or a party's part of it."""
+    return charged is not None and (
+        charged in (release, total_id(release)) or charged.startswith(f"{release}/")
+    )
 
 
 def _read(path: Path) -> Certificate:

@@ -84,6 +84,7 @@ from gridveil.publication.statements import (
 )
 
 _NOISE_DRAWS = 100_000
+_REGISTERS_SHOWN = 5
 
 
 class ReleaseChoices(TypedDict, total=False):
@@ -130,6 +131,8 @@ class Charge:
     """The register of the ledger that the loads belong to."""
     is_first: bool = False
     """Whether the ledger knows no earlier release of any load."""
+    other_registers: tuple[str, ...] = ()
+    """Registers that the ledger has, where none of them looks like the network."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,18 @@ class ReleasePlan:
         kept = tuple(
             f"look before you publish: {w}" for w in kept_warnings(self.network.case, self.keep)
         )
-        return (*kept, *((_FIRST,) if self.charge.is_first else ()))
+        return (*kept, *self._ledger_warnings())
+
+    def _ledger_warnings(self) -> Iterator[str]:
+        if self.charge.is_first:
+            yield _FIRST
+        elif self.charge.other_registers:
+            others = ", ".join(map(repr, self.charge.other_registers[:_REGISTERS_SHOWN]))
+            yield (
+                "the ledger knows no network like this one: its loads get a register of their own, "
+                f"{self.charge.register!r}, with nothing spent. A network that was modelled anew "
+                f"cannot be recognised. If these are loads of {others}, stop, and say --register"
+            )
 
     @cached_property
     def noise(self) -> NoiseSize | None:
@@ -631,7 +645,9 @@ def _charge_of(plan: ReleasePlan, ledger: Ledger) -> Charge:
     check_distance(plan.network, asked.charge.distance, ledger.distance_of(asked))
     charge = ledger.check(asked)
     left = ledger.least_left(asked) - charge
-    return Charge(charge, left, False, register, ledger.is_empty)
+    known = ledger.registers()
+    others = () if register in known or plan.register is not None else tuple(known)
+    return Charge(charge, left, False, register, ledger.is_empty, others)
 
 
 def _conditions(costs: PublicCosts | None) -> dict[str, str]:

@@ -78,7 +78,9 @@ class Federation:
                "beta": BETA, "patience": 60, **changes}
         )  # fmt: skip
         self.ledger = folder / "ledger"
-        write_configs(folder, list(self.slices.values()), self.run, self.ledger, addresses)
+        write_configs(
+            folder, list(self.slices.values()), self.run, self.ledger, addresses=addresses
+        )
         self.names = [*self.slices, COORDINATOR]
 
     def start(self, name):

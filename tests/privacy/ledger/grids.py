@@ -102,6 +102,20 @@ class Grid:
     def without_branches(self, *rows):
         return replace(self, branch=np.delete(self.branch, list(rows), axis=0))
 
+    def behind_branches(self):
+        """Return it with each load at a bus of its own, behind a branch of its own."""
+        bus, branch = self.bus.copy(), self.branch.copy()
+        rows = np.flatnonzero((bus[:, _LOAD] != 0).any(axis=1))
+        own, feeders = bus[rows].copy(), np.repeat(branch[:1], len(rows), axis=0)
+        own[:, 0], own[:, _BUS("type")] = 9000 + np.arange(len(rows)), 1
+        bus[np.ix_(rows, _LOAD)] = 0.0
+        feeders[:, 0], feeders[:, 1] = bus[rows, 0], own[:, 0]
+        feeders[:, _IMPEDANCES] = [0.001, 0.05, 0.0]
+        who = (*self.who, *(self.who[row] for row in rows))
+        return replace(
+            self, bus=np.vstack([bus, own]), branch=np.vstack([branch, feeders]), who=who
+        )
+
     def isolated(self, *rows):
         bus = self.bus.copy()
         bus[list(rows), _BUS("type")] = ISOLATED

@@ -12,9 +12,10 @@ import pytest
 
 from gridveil import PublicCosts, load_case
 from gridveil.errors import GridveilError
-from gridveil.federation.deployment.noise import party_owner
+from gridveil.federation.deployment.noise import draw_noisy_loads, party_owner, run_mechanism
 from gridveil.federation.partition.ownership import partition
 from gridveil.federation.partition.splitting import split
+from gridveil.federation.protocol.settings import Run
 from gridveil.network.formats.pandapower import net_from_network, network_from_net
 from gridveil.privacy.ledger.ledger import Ledger
 from gridveil.privacy.ledger.owner import owner_of
@@ -26,6 +27,7 @@ from tests.privacy.ledger.grids import Attacker, Grid, asked
 from tests.privacy.ledger.owners import draw, owner, spending
 
 GRID = Grid.of("case14_ieee")
+RUN = Run(id="run", parties=("a",), mechanism="polar-laplace", epsilon="1", alpha="0.1", beta=0.1)
 LARGER = Grid.of("case57_ieee")
 OTHER = Grid.of("case5_pjm")
 
@@ -58,6 +60,7 @@ UNCLEAR = {
     "other numbers and impedances": GRID.scaled(1.001).permuted(7, 500),
     "a larger network it is merged into": LARGER.merged(GRID),
     "other numbers in a larger network": LARGER.merged(GRID.permuted(3, 300).scaled(1)),
+    "each load behind a branch of its own": GRID.behind_branches(),
     "a few loads in a larger network": LARGER.merged(GRID.part([3, 4, 6, 8]).permuted(1)),
 }
 """What only the owner can say."""
@@ -234,13 +237,78 @@ def test_loads_are_not_charged_to_a_register_that_is_nothing_like_them(attacker)
     assert attacker.most == 3
 
 
-def test_a_register_that_was_said_to_be_of_other_loads_stands_in_no_ones_way(attacker):
-    """Copies of a network, a load of which is new, look like all the others."""
+def test_a_new_load_of_one_of_two_registers_that_look_alike_is_named(attacker):
+    """Copies of a network: a load that is new there may be one of the other network."""
     attacker.release(GRID)
     copies = replace(GRID.scaled(1), who=tuple(f"copy {who}" for who in GRID.who))
     choice = RegisterChoice("copies", is_new=True)
     attacker.ledger.spend("r", asked(copies.owner(choice)), lambda: np.zeros((11, 2), int))
-    assert attacker.release(copies.with_loads(4.0, 6), register="copies") is None
+    more = copies.with_loads(4.0, 6)
+    assert isinstance(attacker.release(more, register="copies"), RegisterUnclearError)
+    attacker.ledger.add_loads("copies", ["bus 7"], "a new customer")
+    assert attacker.release(more, register="copies") is None
+
+
+def test_of_two_registers_that_look_alike_one_has_to_be_named(attacker):
+    """The digest of one may have moved on: that is no reason to charge the other."""
+    assert attacker.release(GRID, "3") is None
+    choice = RegisterChoice("copies", is_new=True)
+    owner = replace(GRID, who=tuple(f"copy {who}" for who in GRID.who)).owner(choice)
+    attacker.ledger.spend("r", asked(owner), lambda: np.zeros((11, 2), int))
+    fewer = GRID.with_loads(0.0, 13).owner(RegisterChoice("case14_ieee", is_new=False))
+    attacker.ledger.open_register(fewer)
+    assert isinstance(attacker.release(GRID), RegisterUnclearError)
+    again = attacker.ledger.spend("r", asked(owner), lambda: pytest.fail("drawn again"))
+    assert again.shape == (11, 2), "the same words and the same id are the same release"
+    assert attacker.most == 3
+
+
+def test_a_load_that_is_isolated_keeps_its_account(attacker):
+    """A load at its neighbour's bus stands among one of its branches, and is another one."""
+    grid = Grid.of("case39_epri")
+    at, neighbour = (grid.bus[:, 0].tolist().index(number) for number in (27, 17))
+    assert attacker.release(grid, "2.9") is None
+    assert attacker.release(grid.isolated(at).with_loads(5.0, neighbour), "0.1") is None
+    assert spent_of(attacker.ledger)["bus 27"] == Fraction("2.9")
+    attacker.press(grid)
+    assert attacker.most <= 3
+
+
+def moved(grid):
+    """Return it with the load of bus 14 at bus 7, where there was none."""
+    return grid.with_loads(0.0, 13).with_loads(grid.bus[13, 2:4], 6)
+
+
+def test_a_load_under_a_new_key_has_the_caps_of_what_it_may_be(attacker):
+    assert attacker.release(GRID) is None
+    attacker.ledger.set_cap("1", "case14_ieee", ["bus 14"], reason="its owner's wish")
+    assert isinstance(attacker.release(moved(GRID)), BudgetExceededError)
+    assert attacker.most == 1
+
+
+def test_a_load_under_a_new_key_stays_in_its_group(attacker):
+    assert attacker.release(GRID) is None
+    attacker.ledger.set_group("case14_ieee", "smelter", ["bus 13", "bus 14"])
+    attacker.ledger.set_cap("2", "case14_ieee", group="smelter")
+    refusal = attacker.release(moved(GRID).with_loads(0.0, 12))
+    assert "the group 'smelter'" in str(refusal)
+    assert attacker.most == 1
+
+
+def test_an_id_stands_for_the_same_release_in_whatever_order_rows_are(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    drawn = ledger.spend("r", asked(GRID.owner()), lambda: draw(range(11)))
+    other = GRID.reordered(1)
+    again = ledger.spend("r", asked(other.owner()), lambda: pytest.fail("drawn again"))
+    assert sorted(drawn.tolist()) == sorted(again.tolist())
+    assert dict(zip(GRID.loads(), drawn.tolist(), strict=True)) == dict(
+        zip(other.loads(), again.tolist(), strict=True)
+    )
+
+
+def test_loads_with_the_same_name_are_refused():
+    with pytest.raises(GridveilError, match="2 loads are called 'load 0'"):
+        owner(keys=[("load 0",), ("load 0",), ("a",), ("b",), ("c",)])
 
 
 def spent_of(ledger):
@@ -583,6 +651,40 @@ def test_a_party_of_a_network_numbered_anew_gets_no_second_budget(tmp_path):
         for j, part in enumerate(slices_of(other.network(), 3)):
             with pytest.raises((BudgetExceededError, RegisterUnclearError)):
                 spend_part(ledger, part, f"s{i}{j}", "1")
+
+
+def test_a_party_whose_impedances_were_corrected_gets_no_second_budget(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    grid = Grid.of("case39_epri")
+    for i, part in enumerate(slices_of(grid.network(), 3)):
+        spend_part(ledger, part, f"r{i}", "3")
+    for j, part in enumerate(slices_of(grid.scaled(1.001).network(), 3)):
+        with pytest.raises(RegisterUnclearError):
+            spend_part(ledger, part, f"s{j}", "1")
+
+
+def test_a_party_refuses_a_distance_that_cannot_be_meant(tmp_path):
+    part = slices_of(load_case("case39_epri"), 3)[0]
+    for alpha in ("0.000001", "1000"):
+        settings = RUN.model_copy(update={"alpha": alpha, "parties": (part.party,)})
+        with pytest.raises(GridveilError, match="Nothing was drawn"):
+            draw_noisy_loads(part, settings, run_mechanism(settings), tmp_path / "ledger.sqlite")
+    assert Ledger(tmp_path / "ledger.sqlite").is_empty
+
+
+def test_a_party_says_which_register_it_means(tmp_path):
+    place = tmp_path / "ledger.sqlite"
+    part = slices_of(load_case("case39_epri"), 1)[0]
+    ledger = Ledger(place)
+    for i, choice in enumerate((None, RegisterChoice("copies", is_new=True))):
+        spending_of = asked(party_owner(part, choice))
+        ledger.spend(f"r{i}", spending_of, lambda: np.zeros((21, 2), int))
+    settings = RUN.model_copy(update={"parties": (part.party,)})
+    with pytest.raises(RegisterUnclearError):
+        draw_noisy_loads(part, settings, run_mechanism(settings), place)
+    choice = RegisterChoice("copies", is_new=False)
+    draw_noisy_loads(part, settings, run_mechanism(settings), place, choice)
+    assert {a.spent for a in ledger.accounts("copies")} == {2}
 
 
 def test_parties_of_unrelated_networks_do_not_meet(tmp_path):

@@ -143,10 +143,11 @@ def test_a_network_with_buses_of_the_same_numbers_is_charged_or_said_to_be_anoth
     ledger = Ledger(old.path)
     unknown = replace(owner_of(raw), surroundings=[frozenset({f"line {i}"}) for i in range(3)])
     assert ledger.register_of(spending(unknown, 1, "0.1")) == raw.name
-    assert ledger.open_register(owner_of(raw, RegisterChoice("others", is_new=True))) == "others"
+    other = owner_of(raw, RegisterChoice("others", is_new=True))
+    assert ledger.open_register(other) == ledger.open_register(other) == "others"
     assert {a.spent for a in ledger.accounts("others")} == {0}
-    assert ledger.register_of(spending(owner_of(raw), 1, "0.1")) == "others"
-    assert ledger.register_of(spending(unknown, 1, "0.1")) == raw.name
+    with pytest.raises(GridveilError, match=r"--register .*--new-register"):
+        ledger.register_of(spending(owner_of(raw), 1, "0.1"))
 
 
 def test_a_network_that_has_most_of_the_numbers_is_asked_about(old):

@@ -10,7 +10,9 @@ from gridveil.federation.names import COORDINATOR
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.certs import Identity
 from gridveil.files import read_toml
+from gridveil.privacy.ledger.owner import register_choice
 from gridveil.privacy.ledger.postgresql import is_address
+from gridveil.privacy.ledger.records import RegisterChoice
 
 STANDARD_INPUT = "-"
 """As the name of a slice file: the slice comes through standard input."""
@@ -47,8 +49,17 @@ class PartyConfig(MemberConfig):
     slice: Path
     ledger: str
     """Its file, or the address of a database."""
+    ledger_register: str | None = None
+    """The register of its ledger that has these loads, where it asks."""
+    new_ledger_register: str | None = None
+    """The name of a new register: these are other loads than any its ledger knows."""
     released: Path
     """Where its contribution is written."""
+
+    @property
+    def register_choice(self) -> RegisterChoice | None:
+        """What was said of the register."""
+        return register_choice(self.ledger_register, self.new_ledger_register)
 
 
 class CoordinatorConfig(MemberConfig):

@@ -28,6 +28,7 @@ from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.ledger.ledger import Ledger, Place
 from gridveil.privacy.ledger.owner import network_id, owner_of, register_choice
+from gridveil.privacy.ledger.records import RegisterChoice
 from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import (
@@ -136,25 +137,26 @@ def federate(
     drafted = draft_of_run(network, run, public)  # refused before any process is started
     slices = split(network, owned, public, declare_public=declare_public)
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    opened.open_register(owner_of(network, register_choice(register, new_register)))
+    owner = owner_of(network, register_choice(register, new_register))
+    known = RegisterChoice(opened.open_register(owner), is_new=False)
     place = opened.place
     with exit_on_sigterm(), tempfile.TemporaryDirectory(prefix="gridveil-federation-") as name:
         compile_agents(log)
         if provenance is Provenance.PRIVATE:
             log("private costs")
-            private = _private_loads(network, slices, run, place)
+            private = _private_loads(network, slices, run, place, known)
             public = _private_costs(network, private, run.beta)
             slices = split(network, owned, public)
-        write_configs(Path(name), slices, run, place)
+        write_configs(Path(name), slices, run, place, known.name)
         contributions, outcome = run_members(Path(name), slices, watch)
         log("verification and report")
         made = assemble_release(
             network, contributions, public.provenance, public.source, outcome.residuals,
             signing_key,
         )  # fmt: skip
-        private = _private_loads(network, slices, run, place)
-        known = explained(network, made, private, None, (drafted.to_bytes(),))
-        refuse_matches(made.files, network, known, accept_matches)
+        private = _private_loads(network, slices, run, place, known)
+        follows = explained(network, made, private, None, (drafted.to_bytes(),))
+        refuse_matches(made.files, network, follows, accept_matches)
         return made
 
 
@@ -195,13 +197,13 @@ def _private_costs(network: Network, private: NoisyLoads, beta: float) -> Public
 
 
 def _private_loads(
-    network: Network, slices: Sequence[Slice], run: Run, ledger: Place
+    network: Network, slices: Sequence[Slice], run: Run, ledger: Place, register: RegisterChoice
 ) -> NoisyLoads:
     """Draw the noise of every party, or take what the ledger has: each is drawn only once."""
     mechanism = run_mechanism(run)
     private: dict[int, list[float]] = {}
     for part in slices:
-        noisy, _ = draw_noisy_loads(part, run, mechanism, ledger)
+        noisy, _ = draw_noisy_loads(part, run, mechanism, ledger, register)
         private.update(zip(part.load_buses, noisy.reshape(2, -1).T.tolist(), strict=True))
     p, q = np.array([private[bus] for bus in network.load_buses]).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.EXACT, run.id)

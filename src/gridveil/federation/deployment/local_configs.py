@@ -24,6 +24,7 @@ def write_configs(
     slices: Sequence[Slice],
     run: Run,
     ledger: Place,
+    register: str | None = None,
     addresses: Mapping[str, str] | None = None,
 ) -> None:
     """Write certificates and a configuration for each member.
@@ -33,6 +34,7 @@ def write_configs(
         slices: Of all parties; they are not written.
         run: The settings of the run.
         ledger: The ledger of all parties.
+        register: The register of it that has their loads; None where there is no doubt.
         addresses: host:port of each member, by name; free ports of this machine by default.
     """
     names = [*(each.party for each in slices), COORDINATOR]
@@ -48,6 +50,7 @@ def write_configs(
             "slice": STANDARD_INPUT,
             "ledger": str(ledger) if is_address(str(ledger)) else str(Path(ledger).absolute()),
             "released": f"{each.party}.released",
+            **({} if register is None else {"ledger_register": register}),
         }
         config = _member(folder, each.party, addresses[each.party], peers, run, own)
         _write(folder, each.party, config)

@@ -143,7 +143,9 @@ def _release_loads(
         send_hellos(mailbox, digests)
         if not config.state.exists():
             receive_hellos(mailbox, config.name, digests)
-        noisy, entry = draw_noisy_loads(party_slice, run, mechanism, config.ledger)
+        noisy, entry = draw_noisy_loads(
+            party_slice, run, mechanism, config.ledger, config.register_choice
+        )
     except GridveilError as error:
         mailbox.stop_all(digests, str(error))
         raise

@@ -7,10 +7,11 @@ from gridveil.errors import GridveilError
 from gridveil.federation.partition.slices import Slice
 from gridveil.federation.protocol.settings import Run
 from gridveil.privacy.ledger.ledger import Ledger, Place
-from gridveil.privacy.ledger.records import Entry, LoadOwner
+from gridveil.privacy.ledger.records import Entry, LoadOwner, RegisterChoice
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
-from gridveil.privacy.phase import privatise_loads
+from gridveil.privacy.phase import exact_distance, exact_epsilon, privatise_loads, spending
+from gridveil.privacy.plausible_distance import check_within
 
 
 def run_mechanism(run: Run) -> Mechanism:
@@ -24,9 +25,20 @@ def run_mechanism(run: Run) -> Mechanism:
 
 
 def draw_noisy_loads(
-    party_slice: Slice, run: Run, mechanism: Mechanism, ledger: Place
+    party_slice: Slice,
+    run: Run,
+    mechanism: Mechanism,
+    ledger: Place,
+    register: RegisterChoice | None = None,
 ) -> tuple[FloatArray, Entry | None]:
     """Draw the noisy loads of a party, or take those that its ledger holds for this run.
+
+    Args:
+        party_slice: The party's part of the network, with its true loads.
+        run: The settings of the run.
+        mechanism: Draws the noise.
+        ledger: Where the party's ledger is.
+        register: Which of its registers the loads belong to, where it asks.
 
     Returns:
         p of all loads and then q, and the ledger's entry; no entry for a party without loads.
@@ -34,16 +46,25 @@ def draw_noisy_loads(
     if not party_slice.loads:
         return np.zeros(0), None
     name = f"{run.id}/{party_slice.party}"
-    owner = party_owner(party_slice)
+    owner = party_owner(party_slice, register)
     conditions = {"costs_derived": run.costs_derived} if run.costs_derived else None
     opened = Ledger(ledger)
+    if party_slice.plausible_mva is not None and not opened.knows(name):
+        asked = spending(owner, exact_epsilon(mechanism), exact_distance(mechanism))
+        check_within(
+            party_slice.plausible_mva,
+            party_slice.base_mva,
+            party_slice.network,
+            asked.charge.distance,
+            opened.distance_of(asked),
+        )
     noisy = privatise_loads(
         owner, party_slice.true_loads(), mechanism, opened, name, conditions=conditions
     )
     return np.concatenate([noisy.p, noisy.q]), opened.entry(name)
 
 
-def party_owner(party_slice: Slice) -> LoadOwner:
+def party_owner(party_slice: Slice, register: RegisterChoice | None = None) -> LoadOwner:
     """Return the owner of a party's loads, as its ledger knows them."""
     return LoadOwner(
         network=party_slice.network_id,
@@ -53,4 +74,5 @@ def party_owner(party_slice: Slice) -> LoadOwner:
         keys=party_slice.load_keys,
         surroundings=[frozenset(load.branches) for load in party_slice.loads],
         is_part=True,
+        register=register,
     )

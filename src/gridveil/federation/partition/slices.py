@@ -62,7 +62,7 @@ class SliceLoad(_Record):
     keys: tuple[str, ...] = ()
     """Its accounts in a ledger; none in slices before 0.3, where it is known by its bus."""
     branches: tuple[str, ...] = ()
-    """Digests of those branches at its bus that are the party's own."""
+    """Digests of those branches at its bus that are the party's own, and of what is next to it."""
 
 
 class SliceGenerator(_Record):
@@ -117,6 +117,8 @@ class Slice(_Record):
     base_mva: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     costs_derived: str
     """Digest of O* if they were computed from the raw loads, else empty."""
+    plausible_mva: tuple[Finite, float] | None = None
+    """The distances α, in MVA, that can be meant for the network; slices before 0.3 lack them."""
     cost_scale: Finite
     """Σ|O*| of the whole network, which is public: the scale of rounding errors in costs."""
     buses: tuple[SliceBus, ...]

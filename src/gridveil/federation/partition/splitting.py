@@ -32,6 +32,7 @@ from gridveil.network.library import as_network
 from gridveil.network.load_keys import load_keys, surroundings
 from gridveil.network.network import Network
 from gridveil.privacy.ledger.owner import network_id
+from gridveil.privacy.plausible_distance import plausible_range
 from gridveil.publication.costs import (
     CostsLike,
     Provenance,
@@ -89,6 +90,7 @@ def split(
             network_id=network_id(network),
             base_mva=network.base_mva,
             costs_derived=public.derived_digest,
+            plausible_mva=plausible_range(network),
             cost_scale=float(np.abs(public.values).sum()),
             buses=_owned_by(party, owned.buses, buses),
             loads=_owned_by(party, owned.loads, loads),
@@ -172,7 +174,7 @@ def _loads(network: Network, partition: Partition) -> list[SliceLoad]:
         party: set(network.lines.row[[owner == party for owner in partition.lines]].tolist())
         for party in partition.parties
     }
-    around = {party: surroundings(network, rows) for party, rows in own.items()}
+    around = {party: surroundings(network, network.load_buses, rows) for party, rows in own.items()}
     return [
         SliceLoad(
             bus=number[bus],

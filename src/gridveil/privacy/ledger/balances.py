@@ -25,6 +25,7 @@ class Group:
     id: int
     name: str
     accounts: tuple[int, ...]
+    """Those that its owner named, and those that may be one of them."""
     cap: Fraction | None
     """None where it is that of a load."""
 
@@ -165,17 +166,20 @@ class Caps:
         )
         self._epsilon = {(of, account): Fraction(epsilon) for of, account, epsilon in rows}
         self._register = register
+        self._may_be: dict[int, list[int]] = {}
+        for account, other in transaction.all("SELECT account, other FROM may_be"):
+            self._may_be.setdefault(account, []).append(other)
         self.distance, self.hours = reference(transaction, register, metric)
 
     def of(self, account: int | None) -> Cap:
-        """Return the cap of an account."""
-        places = (
-            (self._register, account),
-            (self._register, NO_ACCOUNT),
-            (EVERY_REGISTER, NO_ACCOUNT),
-        )
-        epsilon = next((self._epsilon[p] for p in places if p in self._epsilon), DEFAULT_CAP)
-        return Cap(epsilon, self.distance, self.hours)
+        """Return the cap of an account: its own, else the least of those that it may be."""
+        own = self._epsilon.get((self._register, account or NO_ACCOUNT))
+        if account is None or own is None:
+            places = ((self._register, NO_ACCOUNT), (EVERY_REGISTER, NO_ACCOUNT))
+            common = next((self._epsilon[p] for p in places if p in self._epsilon), DEFAULT_CAP)
+            others = ((self._register, other) for other in self._may_be.get(account or 0, ()))
+            own = min([common, *(self._epsilon[o] for o in others if o in self._epsilon)])
+        return Cap(own, self.distance, self.hours)
 
     def of_group(self, group: Group) -> Cap:
         """Return the cap of a group, that of a single load where it has none of its own."""
@@ -204,8 +208,10 @@ def groups_of(transaction: Transaction, register: int, metric: Metric) -> list[G
     members: dict[int, list[int]] = {}
     for group, account in transaction.all(
         "SELECT m.load_group, m.account FROM members m JOIN load_groups g ON g.id = m.load_group "
-        "WHERE g.register = ? ORDER BY m.account",
-        (register,),
+        "WHERE g.register = ? UNION SELECT m.load_group, b.account FROM members m "
+        "JOIN load_groups g ON g.id = m.load_group JOIN may_be b ON b.other = m.account "
+        "WHERE g.register = ? ORDER BY 2",
+        (register, register),
     ):
         members.setdefault(group, []).append(account)
     return [

@@ -7,6 +7,7 @@ from fractions import Fraction
 from gridveil.privacy.ledger.balances import charge_digest
 from gridveil.privacy.ledger.chain import broken_rows, digest_of, events
 from gridveil.privacy.ledger.records import Event
+from gridveil.privacy.ledger.registers import seen_digest
 from gridveil.privacy.ledger.store import Transaction
 
 _RELEASE, _TAKEN_OVER = "release", "release taken over"
@@ -45,6 +46,7 @@ def inspect(transaction: Transaction) -> Inspection:
     problems = (
         *broken_rows(history),
         *_identity(transaction, history),
+        *_registers(transaction, history),
         *_releases(transaction, history),
         *_sums(transaction),
         *_caps(transaction, history),
@@ -60,11 +62,57 @@ def _identity(transaction: Transaction, history: list[Event]) -> Iterator[str]:
         yield "the ledger does not have the identity of its first row"
 
 
+def _registers(transaction: Transaction, history: list[Event]) -> Iterator[str]:
+    """Compare registers, and the keys of their accounts, with the rows that opened them."""
+    said: dict[str, dict[int, str]] = {}
+    seen: dict[str, str] = {}
+    for event in history:
+        content, name = event.content, event.content.get("register")
+        if event.kind not in ("register", "loads") or name is None:
+            continue
+        first, renamed = content.get("first_account", 0), content.get("renamed", {})
+        keys = {a: renamed.get(key, key) for a, key in said.get(name, {}).items()}
+        added = content["loads" if event.kind == "register" else "added"]
+        said[name] = {**keys, **dict(enumerate(added, first))}
+        if "seen" in content:
+            seen[name] = content["seen"]
+        if event.kind == "loads" and not _has_inherited(transaction, event):
+            yield f"row {event.row}: what loads inherited is not what the row says"
+    held: dict[str, dict[int, str]] = {}
+    for id_, name in transaction.all("SELECT id, name FROM registers"):
+        accounts = transaction.all("SELECT id, key FROM accounts WHERE register = ?", (id_,))
+        held[name] = dict(accounts)
+        if name in seen and seen[name] != seen_digest(transaction, id_):
+            yield f"what stands around the loads of register {name!r} is not what was seen there"
+    wrong = [name for name in held.keys() | said.keys() if held.get(name) != said.get(name)]
+    for name in sorted(wrong):
+        yield f"register {name!r} has other loads than its rows say"
+
+
+def _has_inherited(transaction: Transaction, event: Event) -> bool:
+    charges = transaction.all(
+        "SELECT account, metric, distance, epsilon FROM charges WHERE row_number = ? "
+        "ORDER BY account, metric, distance",
+        (event.row,),
+    )
+    may_be = transaction.all(
+        "SELECT account, other FROM may_be WHERE row_number = ? ORDER BY account, other",
+        (event.row,),
+    )
+    nothing = digest_of([])
+    return (digest_of(charges), digest_of(may_be)) == (
+        event.content.get("inherited", nothing),
+        event.content.get("may_be", nothing),
+    )
+
+
 def _releases(transaction: Transaction, history: list[Event]) -> Iterator[str]:
     stored = {
         row[1]: row
         for row in transaction.all(
-            "SELECT id, row_number, specification, names, steps, first_hour, losses FROM releases"
+            "SELECT e.id, e.row_number, e.specification, e.names, e.steps, e.first_hour, e.losses, "
+            "g.name, e.charge, e.cumulative, e.distance, e.first FROM releases e "
+            "LEFT JOIN registers g ON g.id = e.register"
         )
     }
     for event in history:
@@ -74,7 +122,7 @@ def _releases(transaction: Transaction, history: list[Event]) -> Iterator[str]:
         if event.row not in stored:
             yield f"row {event.row}: the private loads of release {release!r} are gone"
             continue
-        id_, _, specification, names, steps, first_hour, losses = stored.pop(event.row)
+        id_, _, specification, names, steps, first_hour, losses, *costs = stored.pop(event.row)
         found = {
             "release": id_,
             "specification": digest_of([specification]),
@@ -83,6 +131,7 @@ def _releases(transaction: Transaction, history: list[Event]) -> Iterator[str]:
             "charges": charge_digest(transaction, event.row),
             "first_hour": first_hour,
             "losses": losses,
+            **dict(zip(("register", "cost", "spent", "counted_at", "first"), costs, strict=True)),
         }
         wrong = [name for name, value in found.items() if said.get(name) != value]
         if wrong:

@@ -6,6 +6,7 @@ wholly or not at all; asked again under the same id, it returns what was stored.
 private loads: no raw ones, no noise. What has been spent is computed by the rules of accounting.py.
 """
 
+import json
 import os
 import secrets
 import tempfile
@@ -186,6 +187,11 @@ class Ledger:
         """Return the name of the register that a release would be charged to."""
         return self._store.work(lambda t: resolve(t, spending.owner), write=False).name
 
+    def registers(self) -> list[str]:
+        """Return the names of all registers, the oldest first."""
+        rows = self._store.work(lambda t: t.all("SELECT name FROM registers ORDER BY id"), False)
+        return [name for (name,) in rows]
+
     def knows(self, release_id: str) -> bool:
         """Whether a release of that id was drawn."""
         rows = self._store.work(
@@ -296,6 +302,13 @@ class Ledger:
         """Return the hash of a row, None if there is no such row."""
         rows = self._store.work(
             lambda t: t.all("SELECT head FROM rows WHERE number = ?", (row,)), write=False
+        )
+        return str(rows[0][0]) if rows else None
+
+    def release_at(self, row: int) -> str | None:
+        """Return the id of the release that a row charged, None if it charged none."""
+        rows = self._store.work(
+            lambda t: t.all("SELECT id FROM releases WHERE row_number = ?", (row,)), write=False
         )
         return str(rows[0][0]) if rows else None
 
@@ -433,11 +446,12 @@ def _stored(
     if not rows:
         return None
     register, specification, names, steps, first_hour, losses = rows[0]
+    drawn_for: list[list[str]] = json.loads(names)
     same = (
         found.register is not None
         and register == found.register.id
         and specification == spending.specification
-        and names == _names(spending)
+        and sorted(drawn_for) == sorted(map(list, spending.owner.keys))
         and (first_hour, losses) == _hours(spending)
     )
     if not same:
@@ -445,7 +459,9 @@ def _stored(
             f"release id {release_id!r} was drawn for another network or with other "
             "parameters; its loads cannot be drawn again. Choose another id"
         )
-    return np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(-1, 2)
+    values = np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(-1, 2)
+    position = {tuple(keys): i for i, keys in enumerate(drawn_for)}  # rows may be in another order
+    return np.asarray(values[[position[tuple(keys)] for keys in spending.owner.keys]])
 
 
 @dataclass(frozen=True)
@@ -482,6 +498,10 @@ def _store_release(
             "release": release_id,
             "register": found.name,
             "charge": str(spending.charge.epsilon),
+            "cost": str(allowed.cost),
+            "spent": str(allowed.spent),
+            "counted_at": text_of(allowed.cap.distance),
+            "first": int(is_first),
             "distance": text_of(spending.charge.distance),
             "metric": spending.charge.metric.value,
             "first_hour": first_hour,

@@ -6,8 +6,9 @@ there. A network is
 - *the same* as a register, if at least half of its loads have an account with their own key and a
   branch in common;
 - *like* a register, if any load has such an account, or stands among several of the branches of
-  one, or a tenth of the loads of either stand among branches of the other, or neighbours or the
-  structure agree, or most keys agree and nothing else is known: then only the owner can say;
+  one, or a tenth of the loads of either stand among branches of the other, or many branches of the
+  networks agree, wherever their loads stand, or neighbours or the structure agree, or most keys
+  agree and nothing else is known: then only the owner can say;
 - *like it by keys alone*, if some keys agree and nothing else is known: the owner is asked too,
   unless the network is the same as another register;
 - *another* one otherwise: numbers of buses alone, such as 1 to 9, are no reason.
@@ -37,6 +38,8 @@ _LIKE = 0.1
 """Share of loads that stand among the same branches, from which on two networks are alike."""
 _SEVERAL = 3
 """Digests in common, from which on one load is enough: of two branches, as each has two."""
+_SAME_BRANCHES = 0.3
+"""Share of the branches of the smaller network, from which on two networks are alike."""
 _SAME_STRUCTURE = 0.5
 """Share of loads of both networks in the same structure, whatever their keys and branches are."""
 _LEAST_STRUCTURES = 5
@@ -106,6 +109,12 @@ def likeness(loads: Mapping[str, Tokens], register: Sequence[KnownLoad]) -> Like
         return Likeness.OTHER
     most = len(shared) >= _SAME_KEYS * len(ours.keys() | theirs.keys())
     return Likeness.LIKE if most else Likeness.LIKE_BY_KEYS
+
+
+def share_branches(ours: Tokens, theirs: Tokens) -> bool:
+    """Whether two networks have so many branches in common that they may be the same."""
+    fewer, common = min(len(ours), len(theirs)), len(ours & theirs)
+    return common > 0 and common >= max(min(_SEVERAL, fewer), _SAME_BRANCHES * fewer)
 
 
 def match(loads: Mapping[str, Tokens], register: Sequence[KnownLoad]) -> Match:
@@ -190,15 +199,15 @@ def _assign(
 ) -> dict[str, int]:
     """Return an account for each load: by branches the best first, then by keys alone.
 
-    An account of which nothing but the key is known is that of the load with this key.
+    Where nothing but the key is known of a load or of an account, the key decides.
     """
     accounts: dict[str, int] = {}
     pairs: list[tuple[float, int, list[str], list[int]]] = []
     for key, branches in ours.items():
         known = by_key.get(key)
-        if known is None or not branches:
+        if known is None:
             continue
-        if not known.branches:
+        if not branches or not known.branches:
             accounts[key] = known.account
         elif share := places.share(branches, known.account):
             pairs.append((share + _OWN_KEY, 1, [key], [known.account]))

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 
 from gridveil.errors import GridveilError
-from gridveil.network.load_keys import load_keys, surroundings
+from gridveil.network.load_keys import branches, load_keys, surroundings
 from gridveil.network.network import Network
 from gridveil.privacy.ledger.records import LoadOwner, RegisterChoice
 
@@ -19,8 +19,10 @@ def owner_of(network: Network, register: RegisterChoice | None = None) -> LoadOw
         base_mva=network.base_mva,
         buses=network.load_buses,
         keys=keys.in_service,
-        surroundings=surroundings(network),
+        surroundings=surroundings(network, network.load_buses),
         idle=keys.idle,
+        idle_surroundings=surroundings(network, keys.idle_buses),
+        branches=branches(network),
         register=register,
     )
 

@@ -1,5 +1,6 @@
 """What the ledger is asked and what it answers: owners, charges, accounts, entries."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -77,19 +78,34 @@ class LoadOwner:
     """For each load, the branches at its bus."""
     idle: Sequence[str] = ()
     """Loads that are out of service; they have accounts too."""
+    idle_surroundings: Sequence[frozenset[str]] = ()
+    """For each of these, the branches at its bus; empty where nothing is known of them."""
+    branches: frozenset[str] = frozenset()
+    """All branches of the network; those around the loads, where no others are known."""
     is_part: bool = False
     """Whether it is one party's part of the network."""
     register: RegisterChoice | None = None
 
+    def __post_init__(self) -> None:
+        keys = [*self.idle, *(key for keys in self.keys for key in keys)]
+        for key, count in Counter(keys).items():
+            if count > 1:
+                raise GridveilError(
+                    f"{self.label}: {count} loads are called {key!r}; each needs a name of its own"
+                )
+
     @cached_property
     def around(self) -> dict[str, frozenset[str]]:
-        """What stands around each load, by its key; nothing is known of idle ones."""
-        found = {
-            key: around
-            for keys, around in zip(self.keys, self.surroundings, strict=True)
-            for key in keys
+        """What stands around each load, by its key."""
+        idle = self.idle_surroundings or [frozenset()] * len(self.idle)
+        return {
+            **dict(zip(self.idle, idle, strict=True)),
+            **{
+                key: around
+                for keys, around in zip(self.keys, self.surroundings, strict=True)
+                for key in keys
+            },
         }
-        return {**dict.fromkeys(self.idle, frozenset()), **found}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,14 @@ from gridveil.printable import excerpt
 from gridveil.privacy.ledger.accounting import Spent
 from gridveil.privacy.ledger.balances import distance_of
 from gridveil.privacy.ledger.chain import append, digest_of
-from gridveil.privacy.ledger.matching import KnownLoad, Likeness, likeness, match
+from gridveil.privacy.ledger.matching import (
+    KnownLoad,
+    Likeness,
+    branches_of,
+    likeness,
+    match,
+    share_branches,
+)
 from gridveil.privacy.ledger.records import LOAD, LoadOwner
 from gridveil.privacy.ledger.store import Transaction
 from gridveil.privacy.metric import Metric
@@ -71,23 +78,21 @@ class RegisterUnclearError(GridveilError):
 
 def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
     """Find the register of an owner's loads, or refuse where only the owner can say."""
-    branches = owner.around
     chosen = owner.register
-    if chosen is None:
-        known = _exactly(transaction, owner)
-        if known is not None:
-            return Resolution(known, known.name, _accounts(transaction, known.id), ())
     registers = _all(transaction)
+    same_digest = _exactly(transaction, owner)
+    if chosen is None and same_digest is not None and not _is_disputed(transaction, same_digest):
+        return _known_as_it_is(transaction, same_digest)
     if chosen is not None and not chosen.is_new:
         named = [register for register in registers if register.name == chosen.name]
         if not named:
             raise _unknown(chosen.name, registers)
-        found = _matched(transaction, named[0], owner, branches)
-        _refuse_loads_of_others(transaction, owner, branches, found)
+        found = _matched(transaction, named[0], owner)
+        _refuse_loads_of_others(transaction, owner, found)
         return found
-    compared = {
-        register: _likeness(transaction, register, owner, branches) for register in registers
-    }
+    if chosen is not None and same_digest is not None and same_digest.name == chosen.name:
+        return _known_as_it_is(transaction, same_digest)  # the same words again
+    compared = {register: _likeness(transaction, register, owner) for register in registers}
     alike = [register for register, kind in compared.items() if kind is not Likeness.OTHER]
     if chosen is not None:
         if any(register.name == chosen.name for register in registers):
@@ -96,61 +101,88 @@ def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
                 "another name, or say --register for the loads it holds"
             )
         names = tuple(register.name for register in alike)
-        return Resolution(None, chosen.name, {}, tuple(branches), alike=names)
+        return Resolution(None, chosen.name, {}, tuple(owner.around), alike=names)
     same = [register for register in alike if compared[register] is Likeness.SAME]
     certain = [register for register in alike if compared[register] is not Likeness.LIKE_BY_KEYS]
     if len(same) == 1 and certain == same:
-        return _matched(transaction, same[0], owner, branches)
+        return _matched(transaction, same[0], owner)
     if alike:
         raise _unclear(owner, alike)
     name = _free_name(owner.label, {register.name for register in registers})
-    return Resolution(None, name, {}, tuple(branches))
+    return Resolution(None, name, {}, tuple(owner.around))
 
 
 def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Resolution:
     """Write what a resolution found: a new register, new accounts, new keys of known ones."""
-    branches, digest = owner.around, _digest(owner)
-    register = found.register
-    if register is None:
-        register = _open(transaction, owner, found, digest)
-    elif register.digest == digest:
+    around, digest = owner.around, _digest(owner)
+    if found.register is not None and found.register.digest == digest:
         return found
-    accounts = dict(found.accounts)
-    renamed = _rename(transaction, register, found)
     first = _next_id(transaction, "accounts")
     added = {key: first + i for i, key in enumerate(found.missing)}
+    register = found.register or _new_register(transaction, owner, found, digest)
+    renamed = _rename(transaction, register, found)
     transaction.run_many(
         "INSERT INTO accounts VALUES (?, ?, ?, ?)",
         ((account, register.id, LOAD, key) for key, account in added.items()),
     )
-    accounts.update(added)
+    accounts = {**found.accounts, **added}
     transaction.run_many(
         "INSERT INTO surroundings VALUES (?, ?) ON CONFLICT DO NOTHING",
         (
-            *((accounts[key], branch) for key, around in branches.items() for branch in around),
+            *((accounts[key], token) for key, tokens in around.items() for token in tokens),
             *((account, _ABSENT) for account in found.absent),
         ),
+    )
+    transaction.run_many(
+        "INSERT INTO branches VALUES (?, ?) ON CONFLICT DO NOTHING",
+        ((register.id, branch) for branch in sorted(_all_branches(owner))),
     )
     transaction.run("UPDATE registers SET digest = ? WHERE id = ?", (digest, register.id))
     may_be = {accounts[key]: others for key, others in found.may_be.items()}
     heirs = _heritage(transaction, register, may_be)
-    if found.register is not None and (added or renamed or heirs):
-        _add_to_sums(transaction, heirs)
-        event = append(
-            transaction,
-            "loads",
-            {
-                "register": register.name,
-                "added": sorted(added),
-                "renamed": renamed,
-                "inherited": digest_of(heirs),
-            },
-        )
-        transaction.run_many(
-            "INSERT INTO charges VALUES (?, ?, ?, ?, ?)",
-            ((account, event.row, metric, at, epsilon) for account, metric, at, epsilon in heirs),
-        )
+    bound = _bound(transaction, may_be)
+    content = {
+        "register": register.name,
+        "first_account": first,
+        "seen": seen_digest(transaction, register.id),
+    }
+    if found.register is None:
+        content |= {
+            "network": owner.label,
+            "loads": list(added),
+            "others_like_it": sorted(found.alike),
+        }
+        append(transaction, "register", content)
+        return Resolution(register, register.name, accounts, ())
+    _add_to_sums(transaction, heirs)
+    content |= {
+        "added": list(added),
+        "renamed": renamed,
+        "inherited": digest_of(heirs),
+        "may_be": digest_of(bound),
+    }
+    event = append(transaction, "loads", content)
+    transaction.run_many(
+        "INSERT INTO charges VALUES (?, ?, ?, ?, ?)",
+        ((account, event.row, metric, at, epsilon) for account, metric, at, epsilon in heirs),
+    )
+    transaction.run_many(
+        "INSERT INTO may_be VALUES (?, ?, ?)",
+        ((account, other, event.row) for account, other in bound),
+    )
     return Resolution(register, register.name, accounts, ())
+
+
+def seen_digest(transaction: Transaction, register: int) -> str:
+    """Return a digest of all that was ever seen around the loads of a register."""
+    around = transaction.all(
+        "SELECT s.account, s.branch FROM surroundings s JOIN accounts a ON a.id = s.account "
+        "WHERE a.register = ?",
+        (register,),
+    )
+    branches = transaction.all("SELECT branch FROM branches WHERE register = ?", (register,))
+    digest = transaction.all("SELECT digest FROM registers WHERE id = ?", (register,))
+    return digest_of([digest, sorted(map(list, around)), sorted(map(list, branches))])
 
 
 def inherited(transaction: Transaction, found: Resolution, metric: Metric) -> Spent:
@@ -191,12 +223,14 @@ def add_loads(transaction: Transaction, register: Register, keys: Sequence[str],
     for key in keys:
         if key in known:
             raise GridveilError(f"register {_quoted(register.name)} has a load {_quoted(key)}")
-    first = _next_id(transaction, "accounts")
+    first, added = _next_id(transaction, "accounts"), list(dict.fromkeys(keys))
     transaction.run_many(
         "INSERT INTO accounts VALUES (?, ?, ?, ?)",
-        ((first + i, register.id, LOAD, key) for i, key in enumerate(keys)),
+        ((first + i, register.id, LOAD, key) for i, key in enumerate(added)),
     )
-    content = {"register": register.name, "added": sorted(keys), "reason": why}
+    content = {
+        "register": register.name, "first_account": first, "added": added, "reason": why
+    }  # fmt: skip
     append(transaction, "loads", content)
 
 
@@ -208,89 +242,84 @@ def _exactly(transaction: Transaction, owner: LoadOwner) -> Register | None:
     return Register(*rows[0]) if len(rows) == 1 else None
 
 
-def _likeness(
-    transaction: Transaction,
-    register: Register,
-    owner: LoadOwner,
-    branches: Mapping[str, frozenset[str]],
-) -> Likeness:
+def _known_as_it_is(transaction: Transaction, register: Register) -> Resolution:
+    return Resolution(register, register.name, _accounts(transaction, register.id), ())
+
+
+def _is_disputed(transaction: Transaction, register: Register) -> bool:
+    """Whether its owner said once that it has other loads than a register that looks like it."""
+    rows = transaction.all("SELECT content FROM rows WHERE kind = 'register'")
+    said = [json.loads(content) for (content,) in rows]
+    return any(
+        row.get("others_like_it") and register.name in (row["register"], *row["others_like_it"])
+        for row in said
+    )
+
+
+def _likeness(transaction: Transaction, register: Register, owner: LoadOwner) -> Likeness:
     known = _known(transaction, register)
-    found = likeness(branches, known)
-    if found is Likeness.SAME or register.network != owner.network:
+    found = likeness(owner.around, known)
+    if found is Likeness.SAME:
         return found
-    if not any(load.branches for load in known):  # nothing but numbers of buses is known of it
-        return Likeness.SAME
-    if owner.is_part:
-        own = {load.key: load.branches for load in known}
-        strange = any(
-            around and key in own and not own[key] & around for key, around in branches.items()
-        )
-        return found if strange else Likeness.SAME
-    return Likeness.LIKE if register.taken_over else found
+    if register.network == owner.network:
+        if not any(load.branches for load in known):  # nothing but numbers of buses is known of it
+            return Likeness.SAME
+        if owner.is_part:
+            own = {load.key: load.branches for load in known}
+            strange = any(
+                around and key in own and not own[key] & around
+                for key, around in owner.around.items()
+            )
+            return found if strange else Likeness.SAME
+        if register.taken_over:
+            return Likeness.LIKE
+    theirs = transaction.all("SELECT branch FROM branches WHERE register = ?", (register.id,))
+    if share_branches(_all_branches(owner), {branch for (branch,) in theirs}):
+        return Likeness.LIKE
+    return found
 
 
-def _matched(
-    transaction: Transaction,
-    register: Register,
-    owner: LoadOwner,
-    branches: Mapping[str, frozenset[str]],
-) -> Resolution:
-    found = match(branches, _known(transaction, register))
-    missing = tuple(key for key in branches if key not in found.accounts)
+def _all_branches(owner: LoadOwner) -> frozenset[str]:
+    return owner.branches or branches_of(frozenset[str]().union(*owner.around.values()))
+
+
+def _matched(transaction: Transaction, register: Register, owner: LoadOwner) -> Resolution:
+    found = match(owner.around, _known(transaction, register))
+    missing = tuple(key for key in owner.around if key not in found.accounts)
     may_be, absent = found.may_be, found.absent
     if owner.is_part and owner.network == register.network:  # loads of other parties are not here
         may_be, absent = {key: may_be.get(key, frozenset()) for key in found.accounts}, ()
     return Resolution(register, register.name, found.accounts, missing, may_be, absent)
 
 
-def _refuse_loads_of_others(
-    transaction: Transaction,
-    owner: LoadOwner,
-    branches: Mapping[str, frozenset[str]],
-    found: Resolution,
-) -> None:
+def _refuse_loads_of_others(transaction: Transaction, owner: LoadOwner, found: Resolution) -> None:
     """Refuse loads that are new to the register they are said to belong to, but not to another."""
     assert found.register is not None
-    missing = {key: branches[key] for key in found.missing}
-    said = _said_to_differ(transaction)
+    missing = {key: owner.around[key] for key in found.missing}
     for register in _all(transaction) if missing else ():
-        if register == found.register or {register.name, found.name} in said:
+        if register == found.register:
             continue
-        if _likeness(transaction, register, owner, branches) is Likeness.OTHER:
+        if _likeness(transaction, register, owner) is Likeness.OTHER:
             continue
         known = match(missing, _known(transaction, register)).accounts
         if known:
             raise RegisterUnclearError(
                 f"{owner.label} has {len(missing)} loads that are new to the register "
-                f"{_quoted(found.name)}, but it looks like {_quoted(register.name)} as well. "
-                "Nothing was drawn. Say --register for the one they belong to, release the parts "
-                "of each register by themselves, or say --new-register NAME if all of them are "
-                "other loads"
+                f"{_quoted(found.name)}, such as {_quoted(found.missing[0])}, but it looks like "
+                f"{_quoted(register.name)} as well. Nothing was drawn. Say --register for the one "
+                "they belong to, release the parts of each register by themselves, say that loads "
+                f"are new with 'gridveil ledger add', or say --new-register NAME if all of them "
+                "are other loads"
             )
 
 
-def _said_to_differ(transaction: Transaction) -> list[set[str]]:
-    """Return the pairs of registers that their owner said are of other loads, though alike."""
-    rows = transaction.all("SELECT content FROM rows WHERE kind = 'register'")
-    said = [json.loads(content) for (content,) in rows]
-    return [{row["register"], other} for row in said for other in row.get("others_like_it", ())]
-
-
-def _open(transaction: Transaction, owner: LoadOwner, found: Resolution, digest: str) -> Register:
+def _new_register(
+    transaction: Transaction, owner: LoadOwner, found: Resolution, digest: str
+) -> Register:
     register = Register(_next_id(transaction, "registers"), found.name, owner.network, digest, 0)
     transaction.run(
         "INSERT INTO registers VALUES (?, ?, ?, ?, 0)",
         (register.id, register.name, register.network, register.digest),
-    )
-    append(
-        transaction,
-        "register",
-        {
-            "register": register.name,
-            "network": owner.label,
-            "loads": sorted(found.missing),
-            "others_like_it": sorted(found.alike),
-        },
     )
     return register
 
@@ -355,7 +384,24 @@ def _heritage(
         rows += [
             (account, *at, str(epsilon)) for at, epsilon in sorted(most.items()) if epsilon > 0
         ]
-    return rows
+    return sorted(rows)
+
+
+def _bound(
+    transaction: Transaction, may_be: Mapping[int, AbstractSet[int]]
+) -> list[tuple[int, int]]:
+    """Return which accounts may be others that have a cap of their own, or an owner in common."""
+    if not any(may_be.values()):
+        return []
+    own = {
+        account
+        for (account,) in transaction.all(
+            "SELECT account FROM caps UNION SELECT account FROM members"
+        )
+    }
+    known = set(transaction.all("SELECT account, other FROM may_be"))
+    pairs = {(account, other) for account, others in may_be.items() for other in others & own}
+    return sorted(pairs - known)
 
 
 def _charges(transaction: Transaction, register: Register) -> dict[int, frozenset[_Charged]]:

@@ -19,6 +19,7 @@ CREATE TABLE rows (
     number BIGINT PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL,
     head TEXT NOT NULL
 );
+CREATE INDEX rows_by_kind ON rows (kind);
 CREATE TABLE registers (
     id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, network TEXT NOT NULL, digest TEXT NOT NULL,
     taken_over BIGINT NOT NULL
@@ -32,6 +33,15 @@ CREATE TABLE accounts (
 CREATE TABLE surroundings (
     account BIGINT NOT NULL REFERENCES accounts (id), branch TEXT NOT NULL,
     PRIMARY KEY (account, branch)
+);
+CREATE TABLE branches (
+    register BIGINT NOT NULL REFERENCES registers (id), branch TEXT NOT NULL,
+    PRIMARY KEY (register, branch)
+);
+CREATE TABLE may_be (
+    account BIGINT NOT NULL REFERENCES accounts (id),
+    other BIGINT NOT NULL REFERENCES accounts (id),
+    row_number BIGINT NOT NULL REFERENCES rows (number), PRIMARY KEY (account, other)
 );
 CREATE TABLE caps (
     register BIGINT NOT NULL, account BIGINT NOT NULL, metric TEXT NOT NULL, epsilon TEXT NOT NULL,
@@ -76,5 +86,6 @@ CREATE TABLE dated (
     distance TEXT NOT NULL, PRIMARY KEY (account, release)
 );
 """
-"""`charges` is the record. `sums` has what it adds up to by account and distance, of snapshots
+"""`may_be` has the accounts with caps or groups of their own that an account may be as well.
+`charges` is the record. `sums` has what it adds up to by account and distance, of snapshots
 without a date, and `dated` names the releases with hours: a charge does not read all of it."""

@@ -76,17 +76,16 @@ def _write(transaction: Transaction, old: dict[str, list[Row]]) -> None:
     loads: dict[str, list[tuple[int, int, int]]] = {}
     for release, *values in old["private_loads"]:
         loads.setdefault(release, []).append((values[0], values[1], values[2]))
-    buses: dict[str, dict[int, int]] = {network: {} for network, _, _ in networks}
-    account = 0
+    numbers: dict[str, set[int]] = {network: set() for network, _, _ in networks}
     for release, network, *_ in old["releases"]:
-        for bus, _, _ in loads.get(release, []):
-            if bus not in buses[network]:
-                account += 1
-                buses[network][bus] = account
+        numbers[network].update(bus for bus, _, _ in loads.get(release, []))
     for network, bus, _ in old["caps"]:
-        if network and bus != _EVERY_BUS and bus not in buses[network]:
-            account += 1
-            buses[network][bus] = account
+        if network and bus != _EVERY_BUS:
+            numbers[network].add(bus)
+    buses, account = {}, 0
+    for network, found in numbers.items():
+        buses[network] = {bus: account + i for i, bus in enumerate(sorted(found), 1)}
+        account += len(found)
     registers = _registers(transaction, networks, buses)
     _caps(transaction, old["caps"], registers, buses)
     _releases(transaction, old, loads, registers, buses)
@@ -113,8 +112,13 @@ def _registers(
             transaction.run(
                 "INSERT INTO distances VALUES (?, ?, ?, ?)", (number, metric, distance, None)
             )
-        keys = sorted(map(bus_key, buses[network]))
-        append(transaction, "register", {"register": name, "network": label, "loads": keys})
+        content = {
+            "register": name,
+            "network": label,
+            "loads": [bus_key(bus) for bus in buses[network]],
+            "first_account": min(buses[network].values(), default=0),
+        }
+        append(transaction, "register", content)
     return numbers
 
 
@@ -150,6 +154,7 @@ def _releases(
     metric = Metric.ABSOLUTE.value
     distances = {network: distance or ANY for network, _, distance in old["networks"]}
     sums: dict[int, tuple[str, Fraction, int]] = {}
+    names_of: dict[int, str] = dict(transaction.all("SELECT id, name FROM registers"))
     for order, (release, network, drawn_at, charge, specification) in enumerate(old["releases"]):
         own, at = loads.get(release, []), distances[network]
         accounts = [buses[network][bus] for bus, _, _ in own]
@@ -173,6 +178,11 @@ def _releases(
                 "charges": digest_of_charges((a, spent) for a in accounts),
                 "first_hour": None,
                 "losses": None,
+                "register": names_of[registers[network]],
+                "cost": charge,
+                "spent": str(cumulative),
+                "counted_at": at,
+                "first": int(not order),
             },
             drawn_at,
         )
