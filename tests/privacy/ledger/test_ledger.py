@@ -6,7 +6,7 @@ import pytest
 
 from gridveil.errors import GridveilError
 from gridveil.privacy.ledger.ledger import NEW, Ledger
-from gridveil.privacy.ledger.records import BudgetExceededError, Hours
+from gridveil.privacy.ledger.records import BudgetExceededError, Charge, Hours, Spending
 from gridveil.privacy.metric import Metric
 from tests.privacy.ledger.owners import BUSES, draw, owner, spending
 
@@ -191,3 +191,61 @@ def test_every_change_of_a_cap_is_a_row(place):
         ("6", {}, ""),
     ]
     assert ledger.inspect().ok
+
+
+def rated(distances, epsilon="1", **changes):
+    """Return what a release asks that hides a share of each load's rating."""
+    of = owner(**changes)
+    exact = tuple(map(Fraction, distances))
+    return Spending(of, Charge(Fraction(epsilon), min(exact)), "spec", None, exact)
+
+
+def test_each_load_is_counted_at_the_distance_of_its_first_release(place):
+    ledger = Ledger(place)
+    ledger.spend("first", rated(["1", "2", "4", "8", "16"]), draw)
+    spent = {account.key: account for account in ledger.accounts()}
+    assert [account.spent for account in spent.values()] == [1] * 5
+    assert [float(account.cap.distance) for account in spent.values()] == [1, 2, 4, 8, 16]
+    assert ledger.entry("first").distance is None
+    ledger.spend("half", rated(["0.5", "2", "2", "8", "16"], epsilon="0.5"), draw)
+    assert [account.spent for account in ledger.accounts()] == [2, 1.5, 2, 1.5, 1.5]
+    with pytest.raises(BudgetExceededError, match=r"bus 3 .* counted at 1 MVA"):
+        ledger.spend("too small", rated(["0.1", "2", "4", "8", "16"]), draw)
+    assert ledger.inspect().problems == ()
+
+
+def test_a_release_with_one_distance_after_one_per_load_is_charged_by_slopes(place):
+    ledger = Ledger(place)
+    ledger.spend("first", rated(["1", "2", "4", "8", "16"]), draw)
+    ledger.spend("second", spending("1/8", "8"), draw)
+    assert [account.spent for account in ledger.accounts()] == [
+        1 + Fraction(1, 8), 1 + Fraction(1, 8), 1 + Fraction(1, 8), 1 + Fraction(1, 8), 1 + 2 / 8
+    ]  # fmt: skip
+
+
+def test_a_group_is_counted_at_the_distances_of_its_loads(place):
+    ledger = Ledger(place)
+    ledger.open_register(owner())
+    ledger.set_group("a network", "both", ["bus 3", "bus 21"])
+    ledger.set_cap("2.5", "a network", group="both")
+    ledger.spend("first", rated(["1", "2", "4", "8", "16"]), draw)
+    [group] = ledger.groups()
+    assert (group.spent, group.cap.distance) == (2, None)
+    assert group.cap.shown(group.metric) == "2.5 at the distance of each load"
+    with pytest.raises(BudgetExceededError, match="the group 'both'"):
+        ledger.spend("second", rated(["1", "2", "4", "8", "16"], epsilon="0.3"), draw)
+
+
+def test_the_distance_of_some_loads_can_be_set(place):
+    ledger = Ledger(place)
+    ledger.spend("first", spending("1", "8"), draw)
+    ledger.set_cap(3, "a network", ["bus 3"], distance="16", reason="a large customer")
+    spent = {account.key: account.spent for account in ledger.accounts()}
+    assert (spent["bus 3"], spent["bus 5"]) == (2, 1)
+    assert ledger.inspect().problems == ()
+
+
+def test_distances_are_those_of_the_loads():
+    for distances in (["1", "2"], ["2", "2", "4", "8", "16", "32"]):
+        with pytest.raises(GridveilError, match="a distance for each load"):
+            rated(distances)

@@ -48,6 +48,16 @@ class Spent:
         )
         return snapshots + worst_window(hourly(self.dated, distance), hours)
 
+    def counted_at(self, distance: Fraction | None) -> "Spent":
+        """Return the same as losses that hold at that distance, whatever others are counted at."""
+        undated = sum(
+            (epsilon * slope(at, distance) for at, epsilon in self.undated.items()), Fraction(0)
+        )
+        return Spent(
+            {None: undated} if undated else {},
+            [DatedLoss(one.hours.times(slope(one.distance, distance)), None) for one in self.dated],
+        )
+
 
 def together(members: Iterable[Spent]) -> Spent:
     """Return what the members of a group have spent, all of them together."""

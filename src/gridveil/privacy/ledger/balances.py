@@ -166,10 +166,19 @@ class Caps:
         )
         self._epsilon = {(of, account): Fraction(epsilon) for of, account, epsilon in rows}
         self._register = register
+        self._distances, self.hours = _distances(transaction, register, metric)
         self._may_be: dict[int, list[int]] = {}
         for account, other in transaction.all("SELECT account, other FROM may_be"):
             self._may_be.setdefault(account, []).append(other)
-        self.distance, self.hours = reference(transaction, register, metric)
+
+    def distance(self, account: int | None) -> Fraction | None:
+        """Return the distance that an account is counted at: its own, else that of its register."""
+        places = (
+            (self._register, account or NO_ACCOUNT),
+            (self._register, NO_ACCOUNT),
+            (EVERY_REGISTER, NO_ACCOUNT),
+        )
+        return next((self._distances[p] for p in places if p in self._distances), None)
 
     def of(self, account: int | None) -> Cap:
         """Return the cap of an account: its own, else the least of those that it may be."""
@@ -179,28 +188,43 @@ class Caps:
             common = next((self._epsilon[p] for p in places if p in self._epsilon), DEFAULT_CAP)
             others = ((self._register, other) for other in self._may_be.get(account or 0, ()))
             own = min([common, *(self._epsilon[o] for o in others if o in self._epsilon)])
-        return Cap(own, self.distance, self.hours)
+        return Cap(own, self.distance(account), self.hours)
 
     def of_group(self, group: Group) -> Cap:
         """Return the cap of a group, that of a single load where it has none of its own."""
-        cap = self.of(NO_ACCOUNT)
-        return cap if group.cap is None else Cap(group.cap, cap.distance, cap.hours)
+        common = self.of(None)
+        distances = {self.distance(account) for account in group.accounts}
+        return Cap(
+            common.epsilon if group.cap is None else group.cap,
+            next(iter(distances)) if len(distances) == 1 else None,
+            self.hours,
+            distances_differ=len(distances) > 1,
+        )
 
 
 def reference(
     transaction: Transaction, register: int, metric: Metric
 ) -> tuple[Fraction | None, int | None]:
     """Return distance and window at which a register's budget is counted."""
-    rows = {
-        of: (distance, hours)
-        for of, distance, hours in transaction.all(
-            "SELECT register, distance, hours FROM distances WHERE metric = ? "
-            "AND register IN (?, ?)",
-            (metric.value, register, EVERY_REGISTER),
-        )
-    }
-    found = rows.get(register) or rows.get(EVERY_REGISTER)
-    return (None, None) if found is None else (distance_of(found[0]), found[1])
+    distances, hours = _distances(transaction, register, metric)
+    of_all = distances.get((EVERY_REGISTER, NO_ACCOUNT))
+    return distances.get((register, NO_ACCOUNT), of_all), hours
+
+
+def _distances(
+    transaction: Transaction, register: int, metric: Metric
+) -> tuple[dict[tuple[int, int], Fraction | None], int | None]:
+    """Return distances by register and account, and the window of the register."""
+    rows = transaction.all(
+        "SELECT register, account, distance, hours FROM distances WHERE metric = ? "
+        "AND register IN (?, ?)",
+        (metric.value, register, EVERY_REGISTER),
+    )
+    windows = {of: hours for of, account, _, hours in rows if account == NO_ACCOUNT}
+    return (
+        {(of, account): distance_of(at) for of, account, at, _ in rows},
+        windows.get(register, windows.get(EVERY_REGISTER)),
+    )
 
 
 def groups_of(transaction: Transaction, register: int, metric: Metric) -> list[Group]:
@@ -224,11 +248,20 @@ def groups_of(transaction: Transaction, register: int, metric: Metric) -> list[G
     ]
 
 
-def group_spent(group: Group, sums: Sums, charges: Mapping[int, Spent] | None = None) -> Spent:
-    """Return what a group has spent, with further charges of its members if there are any."""
-    own = [sums.of(account) for account in group.accounts]
-    more = [] if charges is None else [charges[a] for a in group.accounts if a in charges]
-    return together([*own, *more])
+def group_spent(
+    group: Group,
+    sums: Sums,
+    distances: Mapping[int, Fraction | None],
+    charges: Mapping[int, Spent] | None = None,
+) -> Spent:
+    """Return what a group has spent, each load at its distance, with further charges if any."""
+    members = []
+    for account in group.accounts:
+        spent = sums.of(account)
+        if charges is not None and account in charges:
+            spent = together((spent, charges[account]))
+        members.append(spent.counted_at(distances[account]))
+    return together(members)
 
 
 def spent_of(charge: Charge, hours: Hours | None) -> Spent:

@@ -1,5 +1,6 @@
 """Caps, the distances they are counted at, and groups of loads: every change is a row."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -72,9 +73,16 @@ def change_cap(transaction: Transaction, change: CapChange) -> None:
         "reason": change.reason,
     }
     if change.distance is not None or change.hours is not None:
-        _write_distance(
-            transaction, number, change.metric, change.distance or distance, change.hours or hours
-        )
+        accounts = [NO_ACCOUNT]
+        if register is not None and change.loads is not None:
+            accounts = accounts_of(transaction, register, change.loads)
+        for account in accounts:
+            _write_distance(
+                transaction,
+                (number, account, change.metric.value),
+                change.distance or distance,
+                change.hours or hours,
+            )
     append(transaction, "cap", content)
 
 
@@ -83,22 +91,26 @@ def set_distance(
     register: int,
     name: str,
     metric: Metric,
-    distance: Fraction,
+    distances: Mapping[str | None, tuple[int, Fraction]],
     hours: int | None,
 ) -> None:
-    """Write at which distance a register's budget is counted, as its first release has it."""
-    key = (register, metric.value)
-    if transaction.all("SELECT 1 FROM distances WHERE register = ? AND metric = ?", key):
-        statement = "UPDATE distances SET distance = ? WHERE register = ? AND metric = ?"
-        transaction.run(statement, (text_of(distance), *key))  # its window was set before
-    else:
-        transaction.run(
-            "INSERT INTO distances VALUES (?, ?, ?, ?)", (*key, text_of(distance), hours)
-        )
+    """Write at which distances a register's budget is counted, as its first release has them.
+
+    Args:
+        transaction: The open transaction.
+        register: The register.
+        name: Its name.
+        metric: The metric.
+        distances: By key, the account of a load and its distance; None for all loads.
+        hours: The window, which stays.
+    """
+    for account, distance in distances.values():
+        _write_distance(transaction, (register, account, metric.value), distance, hours)
     content = {
         "register": name,
         "metric": metric.value,
-        "distance": text_of(distance),
+        "loads": None if None in distances else list(distances),
+        "distance": [text_of(distance) for _, distance in distances.values()],
         "hours": hours,
         "reason": "that of the first release",
     }
@@ -174,13 +186,15 @@ def _change_group(
 
 def _write_distance(
     transaction: Transaction,
-    register: int,
-    metric: Metric,
+    key: tuple[int, int, str],
     distance: Fraction | None,
     hours: int | None,
 ) -> None:
-    transaction.run(
-        "INSERT INTO distances VALUES (?, ?, ?, ?) ON CONFLICT (register, metric) "
-        "DO UPDATE SET distance = excluded.distance, hours = excluded.hours",
-        (register, metric.value, text_of(distance), hours),
-    )
+    """Write the distance of a register, account and metric; its window is that of the register."""
+    where = "register = ? AND account = ? AND metric = ?"
+    if transaction.all(f"SELECT 1 FROM distances WHERE {where}", key):
+        statement = f"UPDATE distances SET distance = ?, hours = ? WHERE {where}"
+        transaction.run(statement, (text_of(distance), hours, *key))
+    else:
+        values = (*key, text_of(distance), hours)
+        transaction.run("INSERT INTO distances VALUES (?, ?, ?, ?, ?)", values)

@@ -172,7 +172,7 @@ class _Settings:
 
     caps: dict[tuple[str | None, str | None, str], str]
     """By register, load and metric; None stands for all."""
-    distances: dict[tuple[str | None, str], tuple[str, int | None]]
+    distances: dict[tuple[str | None, str | None, str], tuple[str, int | None]]
     group_caps: dict[tuple[str | None, str, str], str]
     members: dict[tuple[str | None, str], frozenset[str]]
 
@@ -193,17 +193,19 @@ def _said_settings(history: list[Event]) -> _Settings:
         register, metric = said.get("register"), said.get("metric", "")
         if event.kind == "caps taken over":
             found.caps.update({(r, load, "absolute"): epsilon for r, load, epsilon in said["caps"]})
-            found.distances.update({(r, "absolute"): (d, None) for r, d in said["distances"]})
+            found.distances.update({(r, None, "absolute"): (d, None) for r, d in said["distances"]})
         elif event.kind == "cap":
             if said["group"] is not None:
                 found.group_caps[register, said["group"], metric] = said["cap"]
             else:
                 loads = [None] if said["loads"] is None else said["loads"]
                 found.caps.update({(register, load, metric): said["cap"] for load in loads})
-            if said["sets_distance"]:
-                found.distances[register, metric] = said["distance"], said["hours"]
+            for load in said["loads"] or [None] if said["sets_distance"] else ():
+                found.distances[register, load, metric] = said["distance"], said["hours"]
         elif event.kind == "distance":
-            found.distances[register, metric] = said["distance"], said["hours"]
+            loads = [None] if said["loads"] is None else said["loads"]
+            for load, distance in zip(loads, said["distance"], strict=True):
+                found.distances[register, load, metric] = distance, said["hours"]
         elif event.kind == "group":
             group = register, said["group"]
             found.members.pop(group, None)
@@ -219,12 +221,13 @@ def _said_settings(history: list[Event]) -> _Settings:
 
 def _rename(settings: _Settings, register: str | None, names: Mapping[str, str]) -> None:
     """Let settings of loads follow their new keys, all at once: two may have swapped theirs."""
-    caps = {
-        (of, names.get(load, load) if load is not None and of == register else load, metric): cap
-        for (of, load, metric), cap in settings.caps.items()
-    }
-    settings.caps.clear()
-    settings.caps.update(caps)
+    for held in (settings.caps, settings.distances):
+        moved = {
+            (of, names.get(load, load) if load is not None and of == register else load, m): value
+            for (of, load, m), value in held.items()
+        }
+        held.clear()
+        held.update(moved)  # type: ignore[arg-type]
     for group, loads in settings.members.items():
         if group[0] == register:
             settings.members[group] = frozenset(names.get(load, load) for load in loads)
@@ -247,9 +250,9 @@ def _held_settings(transaction: Transaction) -> _Settings:
             )
         },
         {
-            (names.get(register), metric): (distance, hours)
-            for register, metric, distance, hours in transaction.all(
-                "SELECT register, metric, distance, hours FROM distances"
+            (names.get(register), keys.get(account), metric): (distance, hours)
+            for register, account, metric, distance, hours in transaction.all(
+                "SELECT register, account, metric, distance, hours FROM distances"
             )
         },
         {

@@ -10,9 +10,9 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ from gridveil.privacy.ledger.records import (
     Account,
     BudgetExceededError,
     Cap,
+    Charge,
     Entry,
     Event,
     LoadOwner,
@@ -59,7 +60,7 @@ from gridveil.privacy.ledger.registers import (
     register_named,
     resolve,
 )
-from gridveil.privacy.ledger.schema import VERSION
+from gridveil.privacy.ledger.schema import NO_ACCOUNT, VERSION
 from gridveil.privacy.ledger.sqlite import SQLiteStore, create_file
 from gridveil.privacy.ledger.store import Store, Transaction
 from gridveil.privacy.ledger.version_1 import take_over
@@ -159,11 +160,8 @@ class Ledger:
 
         def task(transaction: Transaction) -> Fraction:
             found = resolve(transaction, spending.owner)
-            before, caps, sums = _balances(transaction, spending, found)
-            left = (
-                caps.of(account).epsilon - sums.at(spent, caps.of(account))
-                for _, account, spent in before
-            )
+            balances, _, sums = _balances(transaction, spending, found)
+            left = (one.cap.epsilon - sums.at(one.spent, one.cap) for one in balances)
             return min(left, default=Fraction(0))
 
         return self._store.work(task, write=False)
@@ -174,7 +172,7 @@ class Ledger:
         def task(transaction: Transaction) -> Fraction | None:
             found = resolve(transaction, spending.owner)
             number = 0 if found.register is None else found.register.id
-            return Caps(transaction, number, spending.charge.metric).distance
+            return Caps(transaction, number, spending.charge.metric).distance(None)
 
         return self._store.work(task, write=False)
 
@@ -472,7 +470,8 @@ class _Allowed:
     """The most that it costs any load, as their caps count."""
     spent: Fraction
     """The most that any of them has spent then."""
-    cap: Cap
+    counted_at: Fraction | None
+    """The distance at which that is counted; None where it differs from load to load."""
     before: Sums
 
 
@@ -487,7 +486,9 @@ def _store_release(
     assert found.register is not None
     is_first = not transaction.all("SELECT 1 FROM releases LIMIT 1")
     charged = [
-        (found.accounts[key], spending.charge) for keys in spending.owner.keys for key in keys
+        (found.accounts[key], charge)
+        for keys, charge in zip(spending.owner.keys, spending.charges, strict=True)
+        for key in keys
     ]
     steps = np.ascontiguousarray(values, dtype=">i8").tobytes()
     first_hour, losses = _hours(spending)
@@ -500,7 +501,7 @@ def _store_release(
             "charge": str(spending.charge.epsilon),
             "cost": str(allowed.cost),
             "spent": str(allowed.spent),
-            "counted_at": text_of(allowed.cap.distance),
+            "counted_at": text_of(allowed.counted_at),
             "first": int(is_first),
             "distance": text_of(spending.charge.distance),
             "metric": spending.charge.metric.value,
@@ -517,7 +518,7 @@ def _store_release(
         (
             release_id, event.row, found.register.id, spending.specification, _names(spending),
             steps, first_hour, losses, str(allowed.cost), str(allowed.spent),
-            text_of(allowed.cap.distance), int(is_first),
+            text_of(allowed.counted_at), int(is_first),
         ),
     )  # fmt: skip
     add_charges(transaction, event.row, release_id, charged, spending.hours, allowed.before)
@@ -534,32 +535,52 @@ def _hours(spending: Spending) -> tuple[int | None, str | None]:
 
 
 def _note_distance(transaction: Transaction, found: Resolution, spending: Spending) -> None:
-    """Let the first release of a register with a distance say at which its budget is counted."""
+    """Let the first release with a distance say at which one each load is counted."""
     assert found.register is not None
-    charge = spending.charge
-    caps = Caps(transaction, found.register.id, charge.metric)
-    if caps.distance is None and charge.distance is not None:
+    caps = Caps(transaction, found.register.id, spending.charge.metric)
+    new: dict[str | None, tuple[int, Fraction]] = {}
+    if spending.distances is not None:
+        for keys, distance in zip(spending.owner.keys, spending.distances, strict=True):
+            for key in keys:
+                if caps.distance(found.accounts[key]) is None:
+                    new[key] = found.accounts[key], distance
+    elif caps.distance(None) is None and spending.charge.distance is not None:
+        new[None] = NO_ACCOUNT, spending.charge.distance
+    if new:
         cap_rows.set_distance(
-            transaction, found.register.id, found.name, charge.metric, charge.distance, caps.hours
+            transaction, found.register.id, found.name, spending.charge.metric, new, caps.hours
         )
+
+
+@dataclass(frozen=True)
+class _Balance:
+    """A load that a release charges, and what it has spent before."""
+
+    key: str
+    account: int | None
+    spent: Spent
+    charge: Charge
+    cap: Cap
 
 
 def _balances(
     transaction: Transaction, spending: Spending, found: Resolution
-) -> tuple[list[tuple[str, int | None, Spent]], Caps, Sums]:
-    """Return key, account and what was spent of every load that a release charges."""
+) -> tuple[list[_Balance], Caps, Sums]:
+    """Return what every load that a release charges has spent, and may spend."""
     register = 0 if found.register is None else found.register.id
     metric = spending.charge.metric
     caps = Caps(transaction, register, metric)
-    if caps.distance is None:
-        caps.distance = spending.charge.distance
     sums = sums_of(transaction, metric, register) if register else Sums({})
     heritage = inherited(transaction, found, metric)
-    charged = [key for keys in spending.owner.keys for key in keys]
     balances = []
-    for key in charged:
-        account = found.accounts.get(key)
-        balances.append((key, account, heritage if account is None else sums.of(account)))
+    for keys, charge in zip(spending.owner.keys, spending.charges, strict=True):
+        for key in keys:
+            account = found.accounts.get(key)
+            cap = caps.of(account)
+            if cap.distance is None:
+                cap = replace(cap, distance=charge.distance)
+            spent = heritage if account is None else sums.of(account)
+            balances.append(_Balance(key, account, spent, charge, cap))
     return balances, caps, sums
 
 
@@ -572,44 +593,44 @@ def _refuse_overspending(
         BudgetExceededError: A load or a group would spend more than its cap.
     """
     balances, caps, sums = _balances(transaction, spending, found)
-    new = spent_of(spending.charge, spending.hours)
-    with_new: dict[Spent, Spent] = {}
+    new = {one.charge: spent_of(one.charge, spending.hours) for one in balances}
     over: list[tuple[str, Fraction, Fraction, Cap]] = []
     most_cost, most_spent = Fraction(0), Fraction(0)
-    for spent, cap, keys in _alike(balances, caps):
-        if spent not in with_new:
-            with_new[spent] = together((spent, new))
-        before, after = sums.at(spent, cap), sums.at(with_new[spent], cap)
+    for alike in _alike(balances):
+        first = alike[0]
+        before = sums.at(first.spent, first.cap)
+        after = sums.at(together((first.spent, new[first.charge])), first.cap)
         most_cost, most_spent = max(most_cost, after - before), max(most_spent, after)
-        if after > cap.epsilon:
-            over.extend((key, before, after - before, cap) for key in keys)
+        if after > first.cap.epsilon:
+            over.extend((one.key, before, after - before, first.cap) for one in alike)
     register = 0 if found.register is None else found.register.id
-    charged = {account: new for _, account, _ in balances if account is not None}
+    charged = {one.account: new[one.charge] for one in balances if one.account is not None}
+    noted = {one.account: one.cap.distance for one in balances if one.account is not None}
     for group in groups_of(transaction, register, spending.charge.metric):
         if not charged.keys() & set(group.accounts):
             continue
         cap = caps.of_group(group)
-        before = sums.at(group_spent(group, sums), cap)
-        after = sums.at(group_spent(group, sums, charged), cap)
+        at = {account: caps.distance(account) for account in group.accounts} | noted
+        before = group_spent(group, sums, at).at(None, cap.hours)
+        after = group_spent(group, sums, at, charged).at(None, cap.hours)
         if after > cap.epsilon:
             over.append((f"the group {group.name!r}", before, after - before, cap))
     if over:
         raise _over_budget(spending, over)
-    return _Allowed(most_cost, most_spent, caps.of(None), sums)
+    counted_at = caps.distance(None) or spending.charge.distance
+    if spending.distances is not None:
+        counted_at = None
+    return _Allowed(most_cost, most_spent, counted_at, sums)
 
 
-def _alike(
-    balances: Sequence[tuple[str, int | None, Spent]], caps: Caps
-) -> Iterator[tuple[Spent, Cap, list[str]]]:
-    """Put loads together that have spent the same under the same cap."""
-    found: dict[tuple[Spent, Fraction], list[str]] = {}
-    capped: dict[tuple[Spent, Fraction], Cap] = {}
-    for key, account, spent in balances:
-        cap = caps.of(account)
-        found.setdefault((spent, cap.epsilon), []).append(key)
-        capped[spent, cap.epsilon] = cap
-    for alike, keys in found.items():
-        yield alike[0], capped[alike], keys
+def _alike(balances: Sequence[_Balance]) -> Iterable[list[_Balance]]:
+    """Put loads together that have spent the same, and are charged the same under the same cap."""
+    found: dict[tuple[object, ...], list[_Balance]] = {}
+    for one in balances:
+        distance = one.charge.distance
+        key = (one.spent, one.cap.epsilon, one.cap.distance, distance)
+        found.setdefault(key, []).append(one)
+    return found.values()
 
 
 def _over_budget(
@@ -694,7 +715,8 @@ def _group_accounts(transaction: Transaction, register: str | None) -> list[Acco
                 if metric is not Metric.ABSOLUTE and not sums.spent:
                     continue
                 cap = caps.of_group(group)
-                spent = sums.at(group_spent(group, sums), cap)
+                at = {account: caps.distance(account) for account in group.accounts}
+                spent = group_spent(group, sums, at).at(None, cap.hours)
                 found.append(Account(name, group.name, spent, cap, 0, metric, kind="group"))
     return found
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,10 @@ class Hours:
     def __post_init__(self) -> None:
         if not self.losses or min(self.losses) < 0:
             raise GridveilError("a release with hours needs a loss for each, none below 0")
+
+    def times(self, factor: Fraction) -> "Hours":
+        """Return the same hours with so many times the losses."""
+        return Hours(self.first, tuple(factor * loss for loss in self.losses))
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,23 @@ class Spending:
     """Everything that makes the release what it is, as text: the same id needs the same."""
     hours: Hours | None = None
     """None for a snapshot without a date: it counts in every window of hours."""
+    distances: tuple[Fraction, ...] | None = None
+    """The distance of each load of the owner, where they differ; that of `charge` is the least."""
+
+    @property
+    def charges(self) -> list[Charge]:
+        """What is taken of the budget of each load."""
+        if self.distances is None:
+            return [self.charge] * len(self.owner.keys)
+        of = {distance: replace(self.charge, distance=distance) for distance in self.distances}
+        return [of[distance] for distance in self.distances]
 
     def __post_init__(self) -> None:
+        if self.distances is not None and (
+            len(self.distances) != len(self.owner.keys)
+            or self.charge.distance != min(self.distances, default=None)
+        ):
+            raise GridveilError("a distance for each load is needed, and the least of them")
         if self.hours is not None and sum(self.hours.losses) != self.charge.epsilon:
             raise GridveilError("epsilon must be the sum of the losses of all hours")
         is_absolute = self.charge.metric is Metric.ABSOLUTE
@@ -139,6 +158,8 @@ class Cap:
     """None where nothing has a distance yet: the first release decides."""
     hours: int | None
     """The length of the window; None for all hours together."""
+    distances_differ: bool = False
+    """Whether it is that of a group whose loads are each counted at a distance of their own."""
 
     def shown(self, metric: Metric) -> str:
         """Return it in words."""
@@ -147,7 +168,8 @@ class Cap:
     def counted(self, metric: Metric) -> str:
         """Return in words at which distance, and within which hours, a budget is counted."""
         window = "" if self.hours is None else f" in any {self.hours} hours"
-        return f"{metric.shown(self.distance)}{window}"
+        at = "the distance of each load" if self.distances_differ else metric.shown(self.distance)
+        return f"{at}{window}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ BYTES = "BYTES"
 ANY = ""
 """In the place of a distance: a loss holds at any distance."""
 NO_ACCOUNT = 0
-"""In the place of an account: a cap of a whole register. In that of a register: of all."""
+"""In the place of an account: a cap or distance of a whole register. In that of a register: of all.
+"""
 
 TABLES = f"""
 CREATE TABLE ledger (identity TEXT PRIMARY KEY, version BIGINT NOT NULL, opened_at TEXT NOT NULL);
@@ -48,8 +49,8 @@ CREATE TABLE caps (
     PRIMARY KEY (register, account, metric)
 );
 CREATE TABLE distances (
-    register BIGINT NOT NULL, metric TEXT NOT NULL, distance TEXT NOT NULL, hours BIGINT,
-    PRIMARY KEY (register, metric)
+    register BIGINT NOT NULL, account BIGINT NOT NULL, metric TEXT NOT NULL, distance TEXT NOT NULL,
+    hours BIGINT, PRIMARY KEY (register, account, metric)
 );
 CREATE TABLE load_groups (
     id BIGINT PRIMARY KEY, register BIGINT NOT NULL REFERENCES registers (id), name TEXT NOT NULL,

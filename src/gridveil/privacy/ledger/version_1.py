@@ -110,7 +110,8 @@ def _registers(
         )
         if distance is not None:
             transaction.run(
-                "INSERT INTO distances VALUES (?, ?, ?, ?)", (number, metric, distance, None)
+                "INSERT INTO distances VALUES (?, ?, ?, ?, ?)",
+                (number, NO_ACCOUNT, metric, distance, None),
             )
         content = {
             "register": name,
