@@ -9,6 +9,8 @@ import numpy as np
 
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
+from gridveil.privacy.ledger.records import Charge
+from gridveil.privacy.metric import Metric
 
 SMALLEST_SHARE = 1.5e-4
 """Of the size of a load: what differs by less says nothing about its owner."""
@@ -47,22 +49,20 @@ def _rounded(distance: float) -> float:
     return float(f"{distance:.3g}")
 
 
-def check_distance(
-    network: Network, distance_mva: Fraction | None, counted_at: Fraction | None
-) -> None:
-    """Refuse a distance that cannot be meant.
+def check_distance(network: Network, charge: Charge, counted_at: Fraction | None) -> None:
+    """Refuse a distance in MVA that cannot be meant; others have their own check.
 
     Args:
         network: The network.
-        distance_mva: The distance α of a release, in MVA; None where it has none.
+        charge: What a release would take, with its distance α.
         counted_at: The distance at which its ledger counts, which its owner has accepted.
     """
-    if distance_mva is None:
+    if charge.distance is None or charge.metric is not Metric.ABSOLUTE:
         return
     low, high = plausible_range(network)
     if counted_at is not None:
         low, high = min(low, float(counted_at)), max(high, float(counted_at))
-    asked, base = float(distance_mva), network.base_mva
+    asked, base = float(charge.distance), network.base_mva
     if low <= asked <= high:
         return
     what = (

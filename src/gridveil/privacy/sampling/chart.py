@@ -148,8 +148,8 @@ def certified(ratio: FloatArray, steps: IntArray, step: Fraction) -> BoolArray:
     False says nothing about the steps: they may be right.
     """
     most = _most_steps(step)
-    lower = _sinh((steps - _REACH) * float(step))
-    upper = _sinh((steps + _REACH) * float(step))
+    whole = steps.astype(np.float64)
+    lower, upper = (_sinh((whole + reach) * float(step)) for reach in (-_REACH, _REACH))
     above = (steps == -most) | (lower + _MARGIN * np.abs(lower) <= ratio)
     below = (steps == most) | (ratio <= upper - _MARGIN * np.abs(upper))
     return np.asarray(above & below)
