@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     from gridveil.privacy.mechanisms.registry import (
         make_mechanism as make_mechanism,
     )
+    from gridveil.privacy.mechanisms.relative_laplace import RelativeLaplace as RelativeLaplace
     from gridveil.privacy.phase import (
         NoisyLoads as NoisyLoads,
     )
@@ -199,6 +200,7 @@ _MODULES = {
     "privacy.mechanisms.polar_laplace": ["PolarLaplace"],
     "privacy.mechanisms.product_laplace": ["ProductLaplace"],
     "privacy.mechanisms.registry": ["MECHANISMS", "make_mechanism"],
+    "privacy.mechanisms.relative_laplace": ["RelativeLaplace"],
     "privacy.phase": ["NoisyLoads", "privatise", "simulate_loads"],
     "publication.costs": ["PublicCosts"],
     "publication.make": ["Release"],

@@ -8,11 +8,17 @@ import pytest
 from gridveil import load_case, plan_release
 from gridveil.errors import GridveilError
 from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.privacy.ledger.owner import owner_of
+from gridveil.privacy.ledger.records import Charge, Spending
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import privatise
 from gridveil.privacy.plausible_distance import check_distance, plausible_range
 
 CASES = ("case5_pjm", "case14_ieee", "case30_ieee", "case39_epri", "case118_ieee", "case300_ieee")
+
+
+def at_distance(network, mva):
+    return Spending(owner_of(network), Charge(Fraction(1), Fraction(mva)), "")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -45,9 +51,10 @@ def test_a_plan_refuses_too(tmp_path):
     ids=["MVA as p.u.", "divided twice", "kVA as p.u."],
 )
 def test_the_distance_that_was_probably_meant_is_told(asked_mva, meant_pu, meant_mva):
+    network = load_case("case14_ieee")
     expected = re.escape(f"Was α = {meant_pu} p.u. meant, which is {meant_mva} MVA?")
     with pytest.raises(GridveilError, match=expected):
-        check_distance(load_case("case14_ieee"), Fraction(asked_mva), None)
+        check_distance(network, at_distance(network, asked_mva), None)
 
 
 def test_a_distance_that_its_owner_has_set_with_a_reason_is_accepted(tmp_path):
@@ -60,4 +67,4 @@ def test_a_distance_that_its_owner_has_set_with_a_reason_is_accepted(tmp_path):
 def test_what_the_message_says_makes_sense_does(tmp_path):
     network = load_case("case57_ieee")
     for distance in plausible_range(network):
-        check_distance(network, Fraction(f"{distance:g}"), None)
+        check_distance(network, at_distance(network, f"{distance:g}"), None)

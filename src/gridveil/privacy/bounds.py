@@ -17,6 +17,9 @@ from gridveil.privacy.sampling.grid import LARGEST
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
+_CLAMPED = {"clamped", "bounds", "bounds_digest"}
+"""The parameters that clamping to bounds adds to a mechanism's own."""
+
 COLUMNS = ("bus", "p_min", "p_max", "q_min", "q_max")
 
 
@@ -56,13 +59,19 @@ class PublicBounds(ArrayRecord):
         values = np.stack([self.lower, self.upper]).astype(">f8").tobytes()
         return {"bounds": self.source, "bounds_digest": hashlib.sha256(values).hexdigest()}
 
-    def on_grid(self, step: Fraction, count: int) -> tuple[IntArray, IntArray]:
-        """Return the bounds of `count` loads in whole grid steps, moved inwards."""
+    def require_public(self, count: int) -> None:
+        """Refuse bounds that a release of `count` loads cannot have."""
         if self.simulated:
             raise GridveilError(
                 "these bounds were taken from the loads, which is for simulation only; a release "
                 "needs bounds from a published source"
             )
+        if len(self.lower) not in (1, count):
+            raise GridveilError(f"public bounds for {len(self.lower)} loads, but there are {count}")
+
+    def on_grid(self, step: Fraction, count: int) -> tuple[IntArray, IntArray]:
+        """Return the bounds of `count` loads in whole grid steps, moved inwards."""
+        self.require_public(count)
         if max(abs(self.lower).max(), abs(self.upper).max()) > LARGEST * float(step):
             raise GridveilError("public bounds are too wide for the grid step; use a larger one")
         lower, upper = (
@@ -70,8 +79,6 @@ class PublicBounds(ArrayRecord):
             .reshape(side.shape)
             for side, to_whole in ((self.lower, _ceiling), (self.upper, _floor))
         )  # fmt: skip
-        if len(lower) not in (1, count):
-            raise GridveilError(f"public bounds for {len(lower)} loads, but there are {count}")
         shape = (count, 2)
         return np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
 
@@ -80,6 +87,14 @@ def are_bounds(parameters: Mapping[str, str]) -> bool:
     """Whether parameters of a mechanism name public bounds: a source, and a digest of numbers."""
     digest = parameters.get("bounds_digest", "")
     return bool(parameters.get("bounds", "").strip()) and _DIGEST.fullmatch(digest) is not None
+
+
+def has_only_parameters(parameters: Mapping[str, str], own: set[str]) -> bool:
+    """Whether a mechanism has no parameters but its own and those of clamping."""
+    extra = set(parameters) - own
+    return not extra or (
+        extra == _CLAMPED and parameters["clamped"] == "yes" and are_bounds(parameters)
+    )
 
 
 def read_bounds(path: Path, network: Network) -> PublicBounds:

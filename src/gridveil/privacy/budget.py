@@ -91,5 +91,5 @@ def explain(
     of = as_network(network)
     with existing_ledger(ledger) as book:
         asked = spending(owner_of(of), epsilon, alpha)
-        check_distance(of, asked.charge.distance, book.distance_of(asked))
+        check_distance(of, asked, book.distance_of(asked))
         return book.check(asked)

@@ -12,8 +12,8 @@ ANY = "any two values within the load's public bounds"
 WITHIN_DISTANCE = "two values at most {mva} MVA apart ({pu} p.u., counted as |ΔP| + |ΔQ|)"
 WITHIN_BOUNDS = "any two values within its public bounds"
 WITHIN_PER_CENT = (
-    "two values at a relative distance of at most {percent} %: a change of the load by up to "
-    "{percent} %, or by up to {near} MVA for a load around {floor} MVA"
+    "two values at a relative distance of at most {percent} % (about the change of the load in "
+    "per cent well above {floor} MVA, and about {near} MVA well below)"
 )
 """Which pairs of values a promise is about, in words; {mva} and {pu} stand for the distance."""
 
@@ -41,16 +41,16 @@ class Guarantee:
     mechanism: str
     epsilon: float
     distance: float | None
-    """ε holds for two values at most this far apart (L1, in p.u.); None if for any two.
+    """ε holds for two values at most this far apart; None if for any two.
 
-    A mechanism with another metric says here up to which L1 distance its ε holds: the ledger counts
-    in L1."""
+    L1, in p.u., where `kind` is absolute: a mechanism that measures otherwise says here up to which
+    L1 distance its ε holds. Without a unit where it is relative: 0.1 is a tenth of the load."""
     metric: str
     """How the mechanism itself measures distances, in words."""
     step: float
-    """The public grid, in p.u."""
+    """The public grid: in p.u., or in the units of a relative distance."""
     scale: float | None
-    """The noise scale, in p.u., of a mechanism that has one."""
+    """The noise scale of a mechanism that has one, in the same unit."""
     unit: str = UNIT
     delta: float = 0.0
     not_covered: tuple[str, ...] = NOT_COVERED
@@ -64,6 +64,8 @@ class Guarantee:
     """Of a relative distance: the load in p.u. below which it becomes an absolute one."""
     distances: tuple[float, ...] | None = None
     """The distance of each load, in p.u., where they differ; `distance` is then the least."""
+    warning: str = ""
+    """What a user should know beforehand; unlike a caution it does not stop a release."""
 
     def sentence(self, base_mva: float) -> str:
         """Return the promise in plain words, with distances in MVA or per cent."""

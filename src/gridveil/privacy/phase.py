@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
@@ -19,10 +19,13 @@ from gridveil.privacy.ledger.records import Charge, LoadOwner, RegisterChoice, S
 from gridveil.privacy.mechanisms.base import (
     Mechanism,
     check_mechanism,
+    checked_loads,
     checked_release,
     checked_simulation,
 )
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.plausible_distance import check_distance
+from gridveil.privacy.relative_distance import check_relative_distance, ledger_distance
 
 
 class Origin(Enum):
@@ -86,8 +89,8 @@ def privatise(
     sound_guarantee(mechanism, accept_unsound)
     owner = owner_of(network, register)
     if not ledger.knows(release_id):
-        asked = spending(owner, exact_epsilon(mechanism), exact_distance(mechanism))
-        check_distance(network, asked.charge.distance, ledger.distance_of(asked))
+        asked = spending_of(owner, mechanism)
+        check_distance(network, asked, ledger.distance_of(asked))
     return privatise_loads(
         owner,
         _true_loads(network),
@@ -113,12 +116,12 @@ def privatise_loads(
     guarantee = sound_guarantee(mechanism, accept_unsound)
 
     def draw() -> IntArray:
-        return checked_release(mechanism, mechanism.to_grid(loads))
+        return checked_release(mechanism, loads)
 
     specification = {**mechanism.specification(), **(conditions or {})}
-    asked = spending(owner, exact_epsilon(mechanism), exact_distance(mechanism), specification)
+    asked = spending_of(owner, mechanism, specification)
     steps = ledger.spend(release_id, asked, draw)
-    p, q = mechanism.from_grid(steps).T
+    p, q = checked_loads(mechanism, steps).T
     return NoisyLoads(p, q, guarantee, Origin.EXACT, release_id)
 
 
@@ -139,10 +142,19 @@ def exact_epsilon(mechanism: Mechanism) -> Fraction:
     return _exact_parameter(mechanism, "epsilon", mechanism.guarantee().epsilon)
 
 
-def exact_distance(mechanism: Mechanism) -> Fraction | None:
-    """Return α in p.u. as the mechanism's parameters have it; None where ε holds for any two."""
-    distance = mechanism.guarantee().distance
-    return None if distance is None else _exact_parameter(mechanism, "alpha", distance)
+def charge_of(mechanism: Mechanism, base_mva: float) -> Charge:
+    """Return what a release with a mechanism takes of the budget of each load."""
+    guarantee, epsilon = mechanism.guarantee(), exact_epsilon(mechanism)
+    if guarantee.distance is None:
+        return Charge(epsilon, None)
+    if guarantee.floor is None:
+        alpha = _exact_parameter(mechanism, "alpha", guarantee.distance)
+        return Charge(epsilon, _distance_mva(alpha, base_mva))
+    distance = _exact_parameter(mechanism, "distance", guarantee.distance)
+    check_relative_distance(distance)
+    floor = _exact_parameter(mechanism, "floor", guarantee.floor)
+    counted = ledger_distance(distance, floor * exact(base_mva, "base"))
+    return Charge(epsilon, counted, Metric.RELATIVE)
 
 
 def _exact_parameter(mechanism: Mechanism, name: str, promised: float) -> Fraction:
@@ -160,16 +172,31 @@ def spending(
     specification: Mapping[str, str] | None = None,
 ) -> Spending:
     """Return what ε at distance α (in p.u.) asks of the budget of every load of an owner."""
-    return Spending(
-        owner,
-        Charge(exact(epsilon, "epsilon"), _distance_mva(alpha, owner.base_mva)),
-        json.dumps({**(specification or {}), "base_mva": owner.base_mva}, sort_keys=True),
-    )
+    distance = None if alpha is None else _distance_mva(alpha, owner.base_mva)
+    return _spending(owner, Charge(exact(epsilon, "epsilon"), distance), specification)
 
 
-def _distance_mva(alpha: Number | None, base_mva: float) -> Fraction | None:
+def spending_of(
+    owner: LoadOwner,
+    mechanism: Mechanism,
+    specification: Mapping[str, str] | None = None,
+    further: Fraction = Fraction(0),
+) -> Spending:
+    """Return what a mechanism asks of the budget of every load, and further ε at its distance."""
+    charge = charge_of(mechanism, owner.base_mva)
+    return _spending(owner, replace(charge, epsilon=charge.epsilon + further), specification)
+
+
+def _spending(
+    owner: LoadOwner, charge: Charge, specification: Mapping[str, str] | None
+) -> Spending:
+    text = json.dumps({**(specification or {}), "base_mva": owner.base_mva}, sort_keys=True)
+    return Spending(owner, charge, text)
+
+
+def _distance_mva(alpha: Number, base_mva: float) -> Fraction:
     """Return α in MVA, in which budgets are kept: the base of a file is only a convention."""
-    return None if alpha is None else exact(alpha, "alpha") * exact(base_mva, "base")
+    return exact(alpha, "alpha") * exact(base_mva, "base")
 
 
 def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLoads:

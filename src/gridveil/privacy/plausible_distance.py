@@ -9,6 +9,8 @@ import numpy as np
 
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
+from gridveil.privacy.ledger.records import Spending
+from gridveil.privacy.metric import Metric
 
 SMALLEST_SHARE = 1.5e-4
 """Of the size of a load: what differs by less says nothing about its owner."""
@@ -47,33 +49,34 @@ def _rounded(distance: float) -> float:
     return float(f"{distance:.3g}")
 
 
-def check_distance(
-    network: Network, distance_mva: Fraction | None, counted_at: Fraction | None
-) -> None:
-    """Refuse a distance that cannot be meant.
+def check_distance(network: Network, asked: Spending, counted_at: Fraction | None) -> None:
+    """Refuse a distance in MVA that cannot be meant; others have their own check.
 
     Args:
         network: The network.
-        distance_mva: The distance α of a release, in MVA; None where it has none.
+        asked: What a release would take, with its distance α.
         counted_at: The distance at which its ledger counts, which its owner has accepted.
     """
-    check_within(plausible_range(network), network.base_mva, network.name, distance_mva, counted_at)
+    plausible = plausible_range(network)
+    check_within(plausible, network.base_mva, network.name, asked, counted_at)
 
 
 def check_within(
     plausible: tuple[float, float],
     base: float,
     name: str,
-    distance_mva: Fraction | None,
+    spending: Spending,
     counted_at: Fraction | None,
 ) -> None:
     """Refuse a distance outside the range that is plausible for a network of that name and base."""
-    if distance_mva is None:
+    charge = spending.charge
+    is_one = charge.metric is Metric.ABSOLUTE and spending.distances is None
+    if charge.distance is None or not is_one:
         return
     low, high = plausible
     if counted_at is not None:
         low, high = min(low, float(counted_at)), max(high, float(counted_at))
-    asked = float(distance_mva)
+    asked = float(charge.distance)
     if low <= asked <= high:
         return
     what = (

@@ -13,6 +13,7 @@ from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped, clamped
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.total import total_id
 from gridveil.publication.cost_share import CostShare, best_share, cost_shares
 from gridveil.publication.costs import Provenance
@@ -81,7 +82,10 @@ def cost_budget_of(
         return budget, ()
     if provenance is not Provenance.PRIVATE or not isinstance(mechanism, str):
         return Fraction(0), ()
-    distance = make(epsilon).guarantee().distance
+    guarantee = make(epsilon).guarantee()
+    if guarantee.kind is not Metric.ABSOLUTE:
+        return Fraction(0), ()
+    distance = guarantee.distance
     shares = cost_shares(make, epsilon, distance, len(network.loads))
     best = best_share(shares)
     return (Fraction(0) if best is None else best.share * epsilon), shares
@@ -114,10 +118,12 @@ def checked_name(mechanism: Mechanism) -> Mechanism:
 
 def total_distance(mechanism: Mechanism) -> float:
     """Return the distance α at which a total is bought: that of the mechanism, if it has one."""
-    alpha = mechanism.guarantee().distance
-    if alpha is None:
+    guarantee = mechanism.guarantee()
+    alpha = guarantee.distance
+    if alpha is None or guarantee.kind is not Metric.ABSOLUTE:
         raise GridveilError(
-            "costs can be bought with a Laplace mechanism only, which has a distance"
+            "costs can be bought with a mechanism only that has a distance in MVA, such as "
+            "polar-laplace or product-laplace"
         )
     return alpha
 

@@ -41,12 +41,10 @@ from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import (
     NoisyLoads,
     Origin,
-    exact_distance,
-    exact_epsilon,
     no_loads,
     privatise,
     sound_guarantee,
-    spending,
+    spending_of,
 )
 from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.total import NoisyTotal, moved_to_total, privatise_total, total_id
@@ -194,7 +192,8 @@ class ReleasePlan:
         kept = tuple(
             f"look before you publish: {w}" for w in kept_warnings(self.network.case, self.keep)
         )
-        return (*kept, *self._ledger_warnings())
+        wide = self.mechanism.guarantee().warning
+        return (*kept, *((wide,) if wide else ()), *self._ledger_warnings())
 
     def _ledger_warnings(self) -> Iterator[str]:
         if self.charge.is_first:
@@ -396,11 +395,8 @@ class ReleasePlan:
                 )
 
     def _spending(self) -> Spending:
-        return spending(
-            owner_of(self.network, self.register),
-            exact_epsilon(self.mechanism) + self.cost_budget,
-            exact_distance(self.mechanism),
-        )
+        owner = owner_of(self.network, self.register)
+        return spending_of(owner, self.mechanism, further=self.cost_budget)
 
     def _entry(self, ledger: Ledger) -> Entry:
         """Return what the ledger knows of the last draw of this release."""
@@ -642,7 +638,7 @@ def _charge_of(plan: ReleasePlan, ledger: Ledger) -> Charge:
     register = ledger.register_of(asked)
     if ledger.knows(plan.release_id):
         return Charge(Fraction(0), ledger.least_left(asked), is_drawn=True, register=register)
-    check_distance(plan.network, asked.charge.distance, ledger.distance_of(asked))
+    check_distance(plan.network, asked, ledger.distance_of(asked))
     charge = ledger.check(asked)
     left = ledger.least_left(asked) - charge
     known = ledger.registers()

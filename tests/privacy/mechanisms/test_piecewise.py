@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
-from gridveil.privacy.mechanisms.base import checked_release
+from gridveil.privacy.mechanisms.base import checked_draw
 from gridveil.privacy.mechanisms.piecewise import Piecewise
 from gridveil.privacy.sampling.grid import to_grid
 
@@ -125,7 +125,7 @@ def test_whatever_is_allowed_can_be_drawn(epsilon, alpha, sides, kind, load):
         return
     loads = np.array([load])
     steps = to_grid(loads, mechanism.step)
-    assert checked_release(mechanism, steps).shape == (1, 2)
+    assert checked_draw(mechanism, steps).shape == (1, 2)
     assert np.isfinite(mechanism.simulate(loads, np.random.default_rng(1))).all()
     assert np.isfinite(mechanism.loss(steps, steps, -steps)).all()
     assert mechanism.guarantee().epsilon > 0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridveil import PolarLaplace, ProductLaplace
-from gridveil.privacy.mechanisms.base import checked_release
+from gridveil.privacy.mechanisms.base import checked_draw
 from gridveil.privacy.sampling.grid import LARGEST_LOAD, from_grid, to_grid, total_on_grid
 
 STEP = Fraction(1, 10_000)
@@ -67,6 +67,6 @@ def test_the_total_of_many_large_loads_does_not_overflow(count):
 def test_no_load_is_too_large_for_the_widest_noise(kind, load):
     mechanism = kind.of("1e-9", 1, "0.001")  # just below what can be drawn
     steps = to_grid(np.full((100, 2), load), mechanism.step)
-    released = checked_release(mechanism, steps)
+    released = checked_draw(mechanism, steps)
     assert np.abs(released - steps).max() < 2**48
     assert np.isfinite(mechanism.loss(released, steps, -steps)).all()

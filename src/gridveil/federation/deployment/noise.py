@@ -10,7 +10,7 @@ from gridveil.privacy.ledger.ledger import Ledger, Place
 from gridveil.privacy.ledger.records import Entry, LoadOwner, RegisterChoice
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
-from gridveil.privacy.phase import exact_distance, exact_epsilon, privatise_loads, spending
+from gridveil.privacy.phase import privatise_loads, spending_of
 from gridveil.privacy.plausible_distance import check_within
 
 
@@ -50,12 +50,12 @@ def draw_noisy_loads(
     conditions = {"costs_derived": run.costs_derived} if run.costs_derived else None
     opened = Ledger(ledger)
     if party_slice.plausible_mva is not None and not opened.knows(name):
-        asked = spending(owner, exact_epsilon(mechanism), exact_distance(mechanism))
+        asked = spending_of(owner, mechanism)
         check_within(
             party_slice.plausible_mva,
             party_slice.base_mva,
             party_slice.network,
-            asked.charge.distance,
+            asked,
             opened.distance_of(asked),
         )
     noisy = privatise_loads(

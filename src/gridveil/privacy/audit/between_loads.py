@@ -13,7 +13,7 @@ from gridveil.arrays import BoolArray, IntArray
 from gridveil.privacy.audit.game import Game, Score, flip_coins
 from gridveil.privacy.audit.players import NOTHING_TO_LEARN, closeness, combinations, tails
 from gridveil.privacy.audit.thresholds import by_statistics
-from gridveil.privacy.mechanisms.base import Mechanism, checked_release
+from gridveil.privacy.mechanisms.base import Mechanism, checked_draw
 
 AGAINST = "load against load"
 AGAINST_TESTED = (
@@ -37,7 +37,7 @@ def against_loads(
     """Play about loads that stand among loads that the player knows."""
     hidden, coins = flip_coins(trials), flip_coins(trials)
     loads = np.where((coins & hidden)[:, None] | ~hidden[:, None], one, other)
-    outputs = checked_release(mechanism, loads)
+    outputs = checked_draw(mechanism, loads)
     views = _views(one, other, hidden, coins, loads, outputs)
     return _best(list(views), error)
 
@@ -50,7 +50,7 @@ def in_order(
     for size in _CALL_SIZES:
         coins = flip_coins(calls * size).reshape(calls, size)
         loads = np.where(coins[:, :, None], one, other)
-        outputs = np.stack([checked_release(mechanism, call) for call in loads])
+        outputs = np.stack([checked_draw(mechanism, call) for call in loads])
         for place in range(size):
             game = Game(one, other, coins[:, place], outputs[:, place])
             places.setdefault(_place(place, size), []).append(game)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import IntArray
-from gridveil.privacy.mechanisms.base import Mechanism, checked_release
+from gridveil.privacy.mechanisms.base import Mechanism, checked_draw
 
 PATIENCE = 120
 """How long a process may take, in seconds."""
@@ -112,7 +112,7 @@ def serve() -> None:
     os.dup2(2, 1)  # a mechanism that prints must not spoil the results
     mechanism, load, rows = pickle.load(sys.stdin.buffer)
     loads = np.tile(load, (rows, 1))
-    draws = [checked_release(mechanism, loads)]
+    draws = [checked_draw(mechanism, loads)]
     if hasattr(os, "fork"):
         forks = [_in_a_fork(mechanism, loads) for _ in range(2)]
         draws += [drawn for drawn in forks if drawn is not None]
@@ -132,7 +132,7 @@ def _in_a_fork(mechanism: Mechanism, loads: IntArray) -> IntArray | None:
             signal.alarm(PATIENCE // 4)
             os.close(reading)
             with os.fdopen(writing, "wb") as pipe:
-                pipe.write(checked_release(mechanism, loads).tobytes())
+                pipe.write(checked_draw(mechanism, loads).tobytes())
             status = 0
         finally:
             os._exit(status)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
-from gridveil.privacy.mechanisms.base import Mechanism, checked_release
+from gridveil.privacy.mechanisms.base import Mechanism, checked_draw
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def flip_coins(count: int) -> BoolArray:
 def play_game(mechanism: Mechanism, one: IntArray, other: IntArray, trials: int) -> Game:
     """Release one of two loads in each trial, all in one call."""
     coins = flip_coins(trials)
-    return Game(one, other, coins, checked_release(mechanism, np.where(coins[:, None], one, other)))
+    return Game(one, other, coins, checked_draw(mechanism, np.where(coins[:, None], one, other)))
 
 
 def score(guesses: IntArray | FloatArray, coins: BoolArray, error: float) -> Score:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from gridveil.arrays import IntArray
-from gridveil.privacy.mechanisms.base import Mechanism, Pair
+from gridveil.privacy.mechanisms.base import Mechanism, Pair, checked_loads, checked_steps
 
 _ROUNDING = 1e-9
 """How far a distance given as a double may be off a whole number of grid steps."""
@@ -32,7 +32,7 @@ def given_pairs(mechanism: Mechanism, pairs: Sequence[Pair]) -> tuple[GridPair, 
     """Return pairs in p.u. on the mechanism's grid."""
     found = []
     for pair in pairs:
-        one, other = mechanism.to_grid(np.array(pair, dtype=float))
+        one, other = checked_steps(mechanism, np.array(pair, dtype=float))
         found.append(GridPair(one, other, pair))
     return tuple(found)
 
@@ -63,5 +63,5 @@ def _whole(steps: Fraction) -> int:
 
 
 def _shown(mechanism: Mechanism, one: IntArray, other: IntArray) -> GridPair:
-    loads = mechanism.from_grid(np.stack([one, other])).tolist()
+    loads = checked_loads(mechanism, np.stack([one, other])).tolist()
     return GridPair(one, other, ((loads[0][0], loads[0][1]), (loads[1][0], loads[1][1])))

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 from gridveil.arrays import IntArray
 from gridveil.privacy.audit.fresh import Draws
 from gridveil.privacy.audit.result import Repetition
-from gridveil.privacy.mechanisms.base import Mechanism, checked_release
+from gridveil.privacy.mechanisms.base import Mechanism, checked_draw
 
 NAME = "repetition"
 ROWS = 500
@@ -39,7 +39,7 @@ def repetitions(
 ) -> tuple[Repetition, ...]:
     """Compare draws of this process, and those of fresh processes and forks where there are any."""
     loads = np.tile(load, (ROWS, 1))
-    pairs = {"two calls": (checked_release(mechanism, loads), checked_release(mechanism, loads))}
+    pairs = {"two calls": (checked_draw(mechanism, loads), checked_draw(mechanism, loads))}
     if fresh is not None:
         pairs["two processes"] = fresh.processes
         if fresh.forks is not None:

@@ -21,7 +21,15 @@ from gridveil.claims import Claim, claim, proved
 from gridveil.errors import GridveilError, raised_where
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number, exact
-from gridveil.privacy.guarantee import UNIT, WITHIN_BOUNDS, WITHIN_DISTANCE, Guarantee, promise
+from gridveil.privacy.guarantee import (
+    UNIT,
+    WITHIN_BOUNDS,
+    WITHIN_DISTANCE,
+    WITHIN_PER_CENT,
+    Guarantee,
+    promise,
+)
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.sampling.grid import LARGEST, from_grid, to_grid
 
 _LONGEST_NAME = 64
@@ -38,9 +46,9 @@ class MechanismSettings:
 
     epsilon: Number
     alpha: Number
-    """In p.u."""
+    """In p.u., or a part of the load for a mechanism whose distance is relative."""
     step: Number | None = None
-    """The grid step in p.u.; None lets the mechanism choose."""
+    """The grid step; None lets the mechanism choose."""
     bounds: PublicBounds | None = None
     """Public bounds of the loads, if there are any."""
     calibration: str = "sound"
@@ -69,6 +77,24 @@ class StatedProtection:
     base_mva: float
     bounds: str = ""
     """Where the public bounds were published that values are clamped to; empty without."""
+    kind: str = Metric.ABSOLUTE.value
+    """What its distance is measured in, the value of a `Metric`."""
+    relative_distance: float | None = None
+    """The distance of a relative promise, which has no α in p.u."""
+    floor_pu: float | None = None
+    """The floor of a relative distance."""
+
+    @property
+    def distance(self) -> float | None:
+        """The distance of its promise, of whichever kind."""
+        return self.alpha_pu if self.relative_distance is None else self.relative_distance
+
+    def measures(self, kind: Metric) -> bool:
+        """Whether it has the numbers that a distance of this kind has, and no others."""
+        relative = (self.relative_distance, self.floor_pu)
+        if kind is Metric.RELATIVE:
+            return self.kind == kind.value and None not in relative and self.alpha_pu is None
+        return self.kind == kind.value and relative == (None, None)
 
     @property
     def epsilon_loads(self) -> float:
@@ -102,7 +128,12 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def step(self) -> Fraction:
-        """The grid step in p.u."""
+        """The grid step: in p.u., where its grid is that of P and Q."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether whole numbers of its grid are P and Q in grid steps."""
+        return True
 
     def to_grid(self, loads: FloatArray) -> IntArray:
         """Return loads in p.u. as whole numbers of its grid: of P and Q, where not said otherwise.
@@ -174,7 +205,9 @@ class Mechanism(ABC):
 
         A mechanism whose guarantee has a caution overrides this: without its word there is none.
         """
-        yield promise_claim(stated, WITHIN_BOUNDS if stated.alpha_pu is None else WITHIN_DISTANCE)
+        kind = Metric.ABSOLUTE if stated.relative_distance is None else Metric.RELATIVE
+        within = WITHIN_DISTANCE if kind is Metric.ABSOLUTE else WITHIN_PER_CENT
+        yield promise_claim(stated, WITHIN_BOUNDS if stated.distance is None else within, kind=kind)
 
 
 def near_pairs(alpha: float) -> tuple[Pair, ...]:
@@ -187,7 +220,9 @@ def near_pairs(alpha: float) -> tuple[Pair, ...]:
     )
 
 
-def promise_claim(stated: StatedProtection, pairs: str, caution: str = "") -> Claim:
+def promise_claim(
+    stated: StatedProtection, pairs: str, caution: str = "", kind: Metric = Metric.ABSOLUTE
+) -> Claim:
     """Check that a stated promise is the sentence that its numbers give.
 
     It holds by the proof of the mechanism, whose parameters are checked beside it.
@@ -196,9 +231,18 @@ def promise_claim(stated: StatedProtection, pairs: str, caution: str = "") -> Cl
         stated: What a certificate says.
         pairs: Which pairs of values the promise is about, as in `Guarantee`.
         caution: What the mechanism itself warns of; no other text may stand beside a promise.
+        kind: What the distance is measured in.
     """
+    if not stated.measures(kind):
+        return claim("promise", f"{stated.kind} distance", f"{kind.value} distance alone", ok=False)
     sentence = promise(
-        stated.epsilon, stated.delta, stated.alpha_pu, stated.base_mva, pairs, caution
+        stated.epsilon,
+        stated.delta,
+        stated.distance,
+        stated.base_mva,
+        pairs,
+        caution,
+        stated.floor_pu,
     )
     if (stated.promise, stated.unit, stated.caution) != (sentence, UNIT, caution):
         return claim("promise", stated.promise, sentence, ok=False)
@@ -245,12 +289,29 @@ def checked_claims(mechanism: type[Mechanism], stated: StatedProtection) -> Iter
         yield claim("checks by the mechanism", "possible", f"failed: {type(error).__name__}", False)
 
 
-def checked_release(mechanism: Mechanism, loads: IntArray) -> IntArray:
-    """Return private values of loads, or refuse what is not one whole number for each."""
-    drawn = _drawn(mechanism, "release()", lambda: mechanism.release(loads), loads.shape)
-    if drawn.dtype.kind not in "iu" or (np.abs(drawn.astype(float)) > LARGEST).any():
-        raise _broken(mechanism, "release()", f"must return whole numbers of at most {LARGEST}")
-    return drawn.astype(np.int64, copy=False)
+def checked_release(mechanism: Mechanism, loads: FloatArray) -> IntArray:
+    """Return private values of loads in p.u., as whole numbers that have loads in p.u. again."""
+    drawn = checked_draw(mechanism, checked_steps(mechanism, loads))
+    checked_loads(mechanism, drawn)
+    return drawn
+
+
+def checked_steps(mechanism: Mechanism, loads: FloatArray) -> IntArray:
+    """Return loads on the mechanism's grid, or refuse what is not one whole number for each."""
+    found = _seen(mechanism, "to_grid()", lambda: mechanism.to_grid(loads), loads.shape)
+    return _whole(mechanism, "to_grid()", found)
+
+
+def checked_draw(mechanism: Mechanism, steps: IntArray) -> IntArray:
+    """Return private values of loads on the grid, or refuse what is not such."""
+    drawn = _drawn(mechanism, "release()", lambda: mechanism.release(steps), steps.shape)
+    return _whole(mechanism, "release()", drawn)
+
+
+def checked_loads(mechanism: Mechanism, steps: IntArray) -> FloatArray:
+    """Return the loads of private values, or refuse what is not one finite number for each."""
+    loads = _drawn(mechanism, "from_grid()", lambda: mechanism.from_grid(steps), steps.shape)
+    return _finite(mechanism, "from_grid()", loads)
 
 
 def checked_simulation(
@@ -258,25 +319,46 @@ def checked_simulation(
 ) -> FloatArray:
     """Return simulated values of loads, or refuse what is not one finite number for each."""
     drawn = _drawn(mechanism, "simulate()", lambda: mechanism.simulate(loads, random), loads.shape)
-    if drawn.dtype.kind != "f" or not np.isfinite(drawn).all():
-        raise _broken(mechanism, "simulate()", "must return finite numbers")
-    return drawn
+    return _finite(mechanism, "simulate()", drawn)
+
+
+def _whole(mechanism: Mechanism, method: str, found: NDArray[Any]) -> IntArray:
+    if found.dtype.kind not in "iu" or (np.abs(found.astype(float)) > LARGEST).any():
+        raise _broken(mechanism, method, f"must return whole numbers of at most {LARGEST}")
+    return found.astype(np.int64, copy=False)
+
+
+def _finite(mechanism: Mechanism, method: str, found: NDArray[Any]) -> FloatArray:
+    if found.dtype.kind != "f" or not np.isfinite(found).all():
+        raise _broken(mechanism, method, "must return finite numbers")
+    return found
 
 
 def _drawn(
     mechanism: Mechanism, method: str, draw: Callable[[], object], shape: tuple[int, ...]
 ) -> NDArray[Any]:
-    """Let a mechanism draw. Of what it raises no word is passed on: it may show raw loads."""
+    """Let a mechanism work with loads on the grid; errors about its settings are passed on."""
+    return _seen(mechanism, method, draw, shape, passed_on=GridveilError)
+
+
+def _seen(
+    mechanism: Mechanism,
+    method: str,
+    work: Callable[[], object],
+    shape: tuple[int, ...],
+    passed_on: type[Exception] | tuple[()] = (),
+) -> NDArray[Any]:
+    """Let a mechanism see loads. Of what it raises no word is passed on: it may show raw loads."""
     try:
-        drawn = draw()
-    except GridveilError:
+        found = work()
+    except passed_on:
         raise
     except Exception as error:  # whatever the code of another package raises
         what = raised_where(error)
     else:
-        if type(drawn) is not np.ndarray or drawn.shape != shape:
+        if type(found) is not np.ndarray or found.shape != shape:
             raise _broken(mechanism, method, "must return an array of the shape of the loads")
-        return drawn
+        return found
     # Outside of the handler, so that the error has no context.
     raise _broken(
         mechanism, method, f"failed: {what}; what it says is not shown, since it saw raw loads"
@@ -298,10 +380,17 @@ def _answers(mechanism: Mechanism) -> tuple[object, object, object, object]:
 
 def _check_guarantee(mechanism: Mechanism, promised: Guarantee) -> None:
     needed = (promised.epsilon, promised.delta, promised.step)
-    optional = [value for value in (promised.distance, promised.scale) if value is not None]
+    optional = [
+        value for value in (promised.distance, promised.scale, promised.floor) if value is not None
+    ]
     finite = all(_is_finite(value) for value in (*needed, *optional))
     if not finite or not all(value > 0 for value in (promised.epsilon, promised.step, *optional)):
         raise _broken(mechanism, "guarantee()", "its numbers must be finite and above 0")
+    relative = promised.kind is Metric.RELATIVE
+    if promised.kind not in (Metric.ABSOLUTE, Metric.RELATIVE):
+        raise _broken(mechanism, "guarantee()", "kind must be Metric.ABSOLUTE or Metric.RELATIVE")
+    if relative != (promised.floor is not None) or (relative and promised.distance is None):
+        raise _broken(mechanism, "guarantee()", "a relative one has a distance and a floor")
     if not 0 <= promised.delta < 1:
         raise _broken(mechanism, "guarantee()", "δ must be 0 or more, and below 1")
     texts = [f.name for f in fields(Guarantee) if f.type in (str, "str")]

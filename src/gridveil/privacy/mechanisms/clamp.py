@@ -24,6 +24,8 @@ class Clamped(Mechanism):
 
     Proof. The outputs are a function of the other mechanism's outputs and of public numbers alone.
 
+    They are moved on the grid where that is one of P and Q, and as loads in p.u. where it is not.
+
     Example:
         >>> import numpy as np
         >>> from gridveil import Clamped, PolarLaplace, PublicBounds
@@ -50,22 +52,35 @@ class Clamped(Mechanism):
         """The grid step in p.u."""
         return self.mechanism.step
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether whole numbers of the other mechanism's grid are P and Q in grid steps."""
+        return self.mechanism.is_linear
+
     def to_grid(self, loads: FloatArray) -> IntArray:
         """Return loads on the grid of the other mechanism."""
         return self.mechanism.to_grid(loads)
 
     def from_grid(self, steps: IntArray) -> FloatArray:
-        """Return the loads that steps of the other mechanism's grid stand for."""
-        return self.mechanism.from_grid(steps)
+        """Return the loads of steps of the other mechanism's grid, within the bounds."""
+        loads = self.mechanism.from_grid(steps)
+        return loads if self.is_linear else self._within(loads)
+
+    def corrected(self, loads: FloatArray) -> FloatArray:
+        """Return private loads as the other mechanism corrects them, within the bounds."""
+        return self._within(self.mechanism.corrected(loads))
 
     def release(self, loads: IntArray) -> IntArray:
-        """Return private values of loads on the grid, within the bounds."""
+        """Return private values of loads on the grid; within the bounds where it has P and Q."""
+        if not self.is_linear:
+            self.bounds.require_public(len(loads))
+            return self.mechanism.release(loads)
         lower, upper = self.bounds.on_grid(self.step, len(loads))
         return np.clip(self.mechanism.release(loads), lower, upper)
 
     def simulate(self, loads: FloatArray, random: np.random.Generator) -> FloatArray:
         """Return values for studies, within the bounds: not private."""
-        return np.clip(self.mechanism.simulate(loads, random), self.bounds.lower, self.bounds.upper)
+        return self._within(self.mechanism.simulate(loads, random))
 
     def loss(self, output: IntArray, one: IntArray, other: IntArray) -> FloatArray:
         """Return the other mechanism's loss there: exact inside the bounds, a statistic at them."""
@@ -86,3 +101,6 @@ class Clamped(Mechanism):
     def specification(self) -> dict[str, str]:
         """Return every parameter."""
         return {**self.mechanism.specification(), "clamped": "yes", **self.bounds.specification()}
+
+    def _within(self, loads: FloatArray) -> FloatArray:
+        return np.clip(loads, self.bounds.lower, self.bounds.upper)

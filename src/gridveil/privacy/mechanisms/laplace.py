@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from gridveil.claims import Claim, claim, number_claim
 from gridveil.errors import GridveilError
-from gridveil.privacy.bounds import are_bounds
+from gridveil.privacy.bounds import has_only_parameters
 from gridveil.privacy.calibration import Calibration, Number
 from gridveil.privacy.guarantee import L1, WITHIN_DISTANCE, Guarantee
 from gridveil.privacy.mechanisms.base import (
@@ -19,8 +19,6 @@ from gridveil.privacy.mechanisms.base import (
 
 _EXACT = 1e-9
 """Relative difference of figures that follow from each other."""
-_CLAMPED = {"clamped", "bounds", "bounds_digest"}
-"""The parameters that clamping adds."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +104,9 @@ class LaplaceMechanism(Mechanism):
             return claim("parameters", "as in the figures", found, False)
         c = made.calibration
         same = (
-            _are_known(stated.parameters)
+            has_only_parameters(stated.parameters, {"mechanism", "epsilon", "alpha", "step"})
             and stated.is_epsilon(c.epsilon)
             and (float(c.alpha), float(c.step)) == (stated.alpha_pu, stated.grid_step_pu)
         )
         shown = ", ".join(f"{name} {text}" for name, text in c.specification().items())
         return claim("parameters", "as in the figures", shown, same)
-
-
-def _are_known(parameters: Mapping[str, str]) -> bool:
-    """Whether there are no parameters but those of the mechanism and of public bounds."""
-    extra = set(parameters) - {"mechanism", "epsilon", "alpha", "step"}
-    return not extra or (
-        extra == _CLAMPED and parameters["clamped"] == "yes" and are_bounds(parameters)
-    )

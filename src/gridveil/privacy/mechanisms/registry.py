@@ -14,6 +14,7 @@ MECHANISMS: Registry[Mechanism] = Registry(
     {
         "polar-laplace": "gridveil.privacy.mechanisms.polar_laplace:PolarLaplace",
         "product-laplace": "gridveil.privacy.mechanisms.product_laplace:ProductLaplace",
+        "relative-laplace": "gridveil.privacy.mechanisms.relative_laplace:RelativeLaplace",
         "piecewise": "gridveil.privacy.mechanisms.piecewise:Piecewise",
     },
 )
@@ -27,16 +28,18 @@ def make_mechanism(
     calibration: str = CALIBRATION,
     bounds: PublicBounds | None = None,
     step: Number | None = None,
+    floor: Number | None = None,
 ) -> Mechanism:
     """Make a mechanism from its name.
 
     Args:
         name: One of `MECHANISMS.names`.
         epsilon: The budget ε.
-        alpha: The distance α, in p.u.
+        alpha: The distance α: in p.u., or a part of the load if relative (1/10 is 10 %).
         calibration: For a mechanism that has several: "sound", or "paper" as printed there.
         bounds: Public bounds of the loads, for a mechanism that needs them.
-        step: The grid step in p.u., if not the mechanism's own choice.
+        step: The grid step, if not the mechanism's own choice.
+        floor: Of a relative distance: the load in p.u. below which it becomes an absolute one.
 
     Example:
         >>> make_mechanism("product-laplace", 1, 0.1).guarantee().epsilon
@@ -46,4 +49,4 @@ def make_mechanism(
     if calibration not in (kind.calibrations or (CALIBRATION,)):
         known = ", ".join(kind.calibrations) or f"{CALIBRATION} alone"
         raise GridveilError(f"calibration: {calibration!r} is none of mechanism {name!r}: {known}")
-    return kind.from_settings(MechanismSettings(epsilon, alpha, step, bounds, calibration))
+    return kind.from_settings(MechanismSettings(epsilon, alpha, step, bounds, calibration, floor))
