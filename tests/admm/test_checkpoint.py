@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gridveil import AgentOptions, load_case
+from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import build_layout
 from gridveil.errors import GridveilError
@@ -26,13 +27,13 @@ PENALTIES = [
 ]  # fmt: skip
 
 
-def resumed(path, iterations=124):
+def resumed(path, iterations=124, weights=None):
     """Continue the run of FORMAT_2, or of a later checkpoint of it."""
     network = load_case("case3_lmbd")
     layout = build_layout(network, [[(0.25, 0.375), (0.5, 0.75)]] * len(network.generators))
     noisy = np.concatenate([network.loads.p * 1.125, network.loads.q * 0.875])
     options = AgentOptions(max_iterations=iterations, tolerance=0.0, checkpoint=path)
-    return run_agents(layout, noisy, options, threading.Event())
+    return run_agents(layout, make_draw(noisy, weights), options, threading.Event())
 
 
 @pytest.fixture

@@ -201,8 +201,8 @@ def _private_loads(
     mechanism = run_mechanism(run)
     private: dict[int, list[float]] = {}
     for part in slices:
-        noisy, _ = draw_noisy_loads(part, run, mechanism, ledger)
-        private.update(zip(part.load_buses, noisy.reshape(2, -1).T.tolist(), strict=True))
+        draw, _ = draw_noisy_loads(part, run, mechanism, ledger)
+        private.update(zip(part.load_buses, draw.noisy.reshape(2, -1).T.tolist(), strict=True))
     p, q = np.array([private[bus] for bus in network.load_buses]).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.EXACT, run.id)
 

@@ -143,14 +143,14 @@ def _release_loads(
         send_hellos(mailbox, digests)
         if not config.state.exists():
             receive_hellos(mailbox, config.name, digests)
-        noisy, entry = draw_noisy_loads(party_slice, run, mechanism, config.ledger)
+        draw, entry = draw_noisy_loads(party_slice, run, mechanism, config.ledger)
     except GridveilError as error:
         mailbox.stop_all(digests, str(error))
         raise
     agents = Party(
         config.name,
         local,
-        noisy,
+        draw,
         run,
         mailbox,
         config.state,
