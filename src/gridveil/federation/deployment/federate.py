@@ -23,6 +23,7 @@ from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.zenoh import require_zenoh
+from gridveil.fidelity.weights import metric_weights
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
@@ -190,7 +191,8 @@ def _known_costs(
 
 def _private_costs(network: Network, private: NoisyLoads, beta: float) -> PublicCosts:
     loads = np.stack([private.p, private.q], axis=1)
-    costs, _ = private_costs(blank(network), loads, 0)
+    weights = metric_weights(private.guarantee, loads)
+    costs, _ = private_costs(blank(network), loads, 0, weights)
     return costs.for_beta(beta)
 
 
