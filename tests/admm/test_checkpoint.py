@@ -66,6 +66,26 @@ def test_a_checkpoint_of_format_2_is_written_in_the_present_one(old):
     assert resumed(old).state.x[:6] == pytest.approx(LOADS, rel=1e-9)
 
 
+def test_a_checkpoint_of_a_run_without_weights_is_not_continued_with_some(old):
+    assert resumed(old, weights=np.ones(3)).iterations == 124
+    with pytest.raises(GridveilError, match="checkpoint of another run"):
+        resumed(old, 130, weights=np.array([1.0, 2.0, 1.0]))
+
+
+def test_a_weighted_run_continues_as_if_it_had_never_stopped(tmp_path):
+    weights = np.array([0.1, 20.0, 1.0])
+    whole = resumed(tmp_path / "whole.npz", 90, weights)
+    for iterations in (33, 90):
+        part = resumed(tmp_path / "part.npz", iterations, weights)
+    assert part.iterations_done == 57
+    assert all(np.array_equal(a, b) for a, b in zip(part.state, whole.state, strict=True))
+    assert part.history == whole.history
+    with pytest.raises(GridveilError, match="checkpoint of another run"):
+        resumed(tmp_path / "part.npz", 91, weights[::-1])
+    with pytest.raises(GridveilError, match="checkpoint of another run"):
+        resumed(tmp_path / "part.npz", 91)
+
+
 def test_a_checkpoint_of_a_newer_format_is_refused(old):
     rewrite(old, format=np.array(4))
     with pytest.raises(GridveilError, match="written by a newer version of Gridveil"):

@@ -119,6 +119,19 @@ def test_many_draws_at_once_are_those_one_by_one(on_gpu):
     assert all(np.array_equal(a, b) for a, b in zip(alone.state, batch[1].state, strict=True))
 
 
+def test_every_draw_has_weights_of_its_own(on_gpu):
+    layout, _ = THREE
+    options = replace(SHORT, max_iterations=11)
+    loads = len(DRAWS[0].noisy) // 2
+    weights = np.geomspace(0.01, 1e4, loads), np.geomspace(30.0, 0.5, loads)
+    draws = [make_draw(draw.noisy, own) for draw, own in zip(DRAWS, weights, strict=True)]
+    (runs,) = on_gpu(Job(layout, draws, options))
+    for draw, plain, found in zip(draws, DRAWS, runs, strict=True):
+        assert_same(found, on_cpu(layout, draw, options))
+        unweighted = on_cpu(layout, plain, options)
+        assert np.abs(found.state.x - unweighted.state.x).max() > 1e-3
+
+
 def test_every_draw_stops_at_its_own_iteration(on_gpu):
     layout, _ = THREE
     (runs,) = on_gpu(Job(layout, DRAWS, COARSE))
