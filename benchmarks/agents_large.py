@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.gpu import CASES, problem
 from benchmarks.report import write_table
 from gridveil import AgentOptions
+from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import Layout
 from gridveil.admm.result import AgentRun
@@ -39,7 +40,7 @@ def stages(layout: Layout, noisy: FloatArray, start: Start) -> list[AgentRun]:
         options = AgentOptions(checkpoint=Path(folder) / "run", start=start)
         for most in MILESTONES[: 4 if len(layout.shunt_g) <= ONWARD else 3]:
             until = replace(options, max_iterations=most)
-            runs.append(run_agents(layout, noisy, until, threading.Event()))
+            runs.append(run_agents(layout, make_draw(noisy), until, threading.Event()))
             print(runs[-1].iterations, f"{runs[-1].primal:.1e} {runs[-1].dual:.1e}", flush=True)
             if runs[-1].status.solved:
                 break

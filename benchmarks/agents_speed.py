@@ -31,6 +31,7 @@ from gridveil import (
     simulate_loads,
     solve_acopf,
 )
+from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.state import V_FROM, V_TO, State
@@ -46,9 +47,9 @@ DRAWS = 50
 
 def run(layout: Layout, noisy: NoisyLoads, iterations: int) -> tuple[State, float]:
     """Do so many iterations whatever the residuals; return the state and the seconds of one."""
-    vector = np.concatenate([noisy.p, noisy.q])
+    draw = make_draw(np.concatenate([noisy.p, noisy.q]))
     options = AgentOptions(max_iterations=iterations, tolerance=0.0)
-    result = run_agents(layout, vector, options, threading.Event())
+    result = run_agents(layout, draw, options, threading.Event())
     return result.state, result.seconds / result.iterations
 
 

@@ -20,6 +20,7 @@ from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
 from gridveil.admm.backends.cuda.workspace import bytes_for_all, bytes_per_draw
 from gridveil.admm.device import Device
+from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.history import History
 from gridveil.admm.initial_state import initial_states
@@ -73,7 +74,7 @@ def prepare(folder: Path) -> None:
 def timed(layout: Layout, noisy: FloatArray, device: str, **options: float) -> AgentRun:
     """Run one draw."""
     chosen = AgentOptions(device=device, start=Start.FLAT, **options)  # type: ignore[arg-type]
-    return run_agents(layout, noisy, chosen, threading.Event())
+    return run_agents(layout, make_draw(noisy), chosen, threading.Event())
 
 
 def reached(history: History, primal: float, seconds: float) -> str:
@@ -130,8 +131,8 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
     from gridveil.admm.backends.cuda.backend import CudaBackend
 
     options = AgentOptions(tolerance=0.0, device=Device.CUDA, start=Start.FLAT)
-    states = initial_states(layout, [noisy], options.policy, options.start)
-    backend = CudaBackend(layout, [noisy], states, options)
+    states = initial_states(layout, [make_draw(noisy)], options.policy, options.start)
+    backend = CudaBackend(layout, [make_draw(noisy)], states, options)
     backend.advance(500)
     start, end = cuda.event(), cuda.event()
     start.record(backend.stream)
@@ -171,7 +172,7 @@ def measured(folder: Path) -> Iterator[tuple[object, ...]]:
             distance = f"{np.linalg.norm(np.stack([p, q], axis=1) - central):.1e}"
             moved = f"{np.linalg.norm(central - noisy.reshape(2, -1).T):.1e}"
         draws = [
-            np.concatenate([one.p, one.q])
+            make_draw(np.concatenate([one.p, one.q]))
             for seed in range(DRAWS)
             if (one := simulate_loads(network, PolarLaplace.of(1, 0.1), seed))
         ]

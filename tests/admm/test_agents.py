@@ -23,18 +23,24 @@ penalties = numbers(-3.0, 3.0).map(lambda power: 10.0**power)
 
 @cache
 def load_by_ipopt():
-    x, p = casadi.SX.sym("x"), casadi.SX.sym("p", 3)
-    objective = (x - p[0]) ** 2 + p[2] / 2 * (x - p[1]) ** 2
+    x, p = casadi.SX.sym("x"), casadi.SX.sym("p", 4)
+    objective = p[1] * (x - p[0]) ** 2 + p[3] / 2 * (x - p[2]) ** 2
     return casadi.nlpsol("load", "ipopt", {"x": x, "p": p, "f": objective}, QUIET)
 
 
 @settings(max_examples=1000)
-@given(numbers(-5, 5), numbers(-5, 5), penalties)
-def test_load(noisy, target, rho):
-    ours = load_agent(noisy, target, rho)
-    theirs = float(load_by_ipopt()(x0=0.0, p=[noisy, target, rho])["x"])
+@given(numbers(-5, 5), penalties, numbers(-5, 5), penalties)
+def test_load(noisy, weight, target, rho):
+    ours = load_agent(noisy, weight, target, rho)
+    theirs = float(load_by_ipopt()(x0=0.0, p=[noisy, weight, target, rho])["x"])
     assert ours == pytest.approx(theirs, abs=1e-8)
-    assert 2 * (ours - noisy) + rho * (ours - target) == pytest.approx(0.0, abs=1e-8 * (1 + rho))
+    slope = 2 * weight * (ours - noisy) + rho * (ours - target)
+    assert slope == pytest.approx(0.0, abs=1e-8 * (weight + rho))
+
+
+@given(numbers(-5, 5), numbers(-5, 5), penalties)
+def test_a_load_of_weight_1_moves_as_the_paper_says_to_the_bit(noisy, target, rho):
+    assert load_agent(noisy, 1.0, target, rho) == (2.0 * noisy + rho * target) / (2.0 + rho)
 
 
 @cache

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gridveil import AgentOptions, load_case
+from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import build_layout
 from gridveil.errors import GridveilError
@@ -26,13 +27,13 @@ PENALTIES = [
 ]  # fmt: skip
 
 
-def resumed(path, iterations=124):
+def resumed(path, iterations=124, weights=None):
     """Continue the run of FORMAT_2, or of a later checkpoint of it."""
     network = load_case("case3_lmbd")
     layout = build_layout(network, [[(0.25, 0.375), (0.5, 0.75)]] * len(network.generators))
     noisy = np.concatenate([network.loads.p * 1.125, network.loads.q * 0.875])
     options = AgentOptions(max_iterations=iterations, tolerance=0.0, checkpoint=path)
-    return run_agents(layout, noisy, options, threading.Event())
+    return run_agents(layout, make_draw(noisy, weights), options, threading.Event())
 
 
 @pytest.fixture
@@ -63,6 +64,26 @@ def test_a_checkpoint_of_format_2_is_written_in_the_present_one(old):
         assert file["format"] == 3
         assert "state_ways" not in file
     assert resumed(old).state.x[:6] == pytest.approx(LOADS, rel=1e-9)
+
+
+def test_a_checkpoint_of_a_run_without_weights_is_not_continued_with_some(old):
+    assert resumed(old, weights=np.ones(3)).iterations == 124
+    with pytest.raises(GridveilError, match="checkpoint of another run"):
+        resumed(old, 130, weights=np.array([1.0, 2.0, 1.0]))
+
+
+def test_a_weighted_run_continues_as_if_it_had_never_stopped(tmp_path):
+    weights = np.array([0.1, 20.0, 1.0])
+    whole = resumed(tmp_path / "whole.npz", 90, weights)
+    for iterations in (33, 90):
+        part = resumed(tmp_path / "part.npz", iterations, weights)
+    assert part.iterations_done == 57
+    assert all(np.array_equal(a, b) for a, b in zip(part.state, whole.state, strict=True))
+    assert part.history == whole.history
+    with pytest.raises(GridveilError, match="checkpoint of another run"):
+        resumed(tmp_path / "part.npz", 91, weights[::-1])
+    with pytest.raises(GridveilError, match="checkpoint of another run"):
+        resumed(tmp_path / "part.npz", 91)
 
 
 def test_a_checkpoint_of_a_newer_format_is_refused(old):

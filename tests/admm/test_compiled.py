@@ -17,7 +17,7 @@ found = restore(network, noisy, costs, 0.1, "admm", agents=AgentOptions(max_iter
 print(found.displacement.hex())
 """
 FOLDER = "from gridveil.admm.compiled import cache_folder; print(cache_folder('engine'))"
-OTHER_TYPES = "from gridveil.admm.agents import load_agent; print(load_agent(1, 2, 2))"
+OTHER_TYPES = "from gridveil.admm.agents import load_agent; print(load_agent(1, 1, 2, 2))"
 
 
 def start(code, **environment):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from gridveil import AgentOptions, PolarLaplace, Policy, load_case, simulate_loads, solve_acopf
+from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.layout import build_layout
 from gridveil.admm.state import MU_FROM, MU_TO
@@ -29,7 +30,7 @@ def problem(name, seed=1):
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), seed)
     layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.01)])
-    return layout, np.concatenate([noisy.p, noisy.q])
+    return layout, make_draw(np.concatenate([noisy.p, noisy.q]))
 
 
 SMALL = problem("case39_epri")
@@ -64,7 +65,7 @@ def test_the_history_has_a_row_for_every_iteration():
     for column in vars(result.history).values():
         assert column.shape == (321,)
         assert np.isfinite(column).all()
-    layout, noisy = SMALL
+    layout, (noisy, _) = SMALL
     costs = load_case("case39_epri").generators.costs
     loads, outputs = np.split(result.state.x[: len(noisy) + layout.generators], [len(noisy)])
     assert result.history.objective[-1] == pytest.approx(((loads - noisy) ** 2).sum())
@@ -163,10 +164,10 @@ def test_a_disk_that_fills_up_does_not_cost_the_run(tmp_path):
 
 
 def test_a_residual_that_is_not_finite_ends_a_run():
-    layout, noisy = SMALL
-    broken = noisy.copy()
+    layout, draw = SMALL
+    broken = draw.noisy.copy()
     broken[3] = np.nan
-    result = run(AgentOptions(), (layout, broken))
+    result = run(AgentOptions(), (layout, make_draw(broken)))
     assert result.status is Status.FAILED
     assert result.iterations < 5
 
@@ -185,7 +186,7 @@ def test_it_runs_where_nothing_can_be_cached(tmp_path, home):
     code = (
         "from gridveil.admm.agents import load_agent\n"
         "from gridveil.admm.compiled import ENGINE\n"
-        "print(load_agent(1.0, 2.0, 2.0), ENGINE.is_ready)"
+        "print(load_agent(1.0, 1.0, 2.0, 2.0), ENGINE.is_ready)"
     )
     environment = {**os.environ, "HOME": home, "XDG_CACHE_HOME": "", "NUMBA_CACHE_DIR": ""}
     ended = subprocess.run(

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from gridveil import AgentOptions, PolarLaplace, load_case, simulate_loads, solve_acopf
+from gridveil.admm.draw import Draw, make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.initial_state import initial_states
 from gridveil.admm.layout import ANGLES, VOLTAGES, Layout, build_layout
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
-from gridveil.arrays import FloatArray
 from gridveil.fidelity.agents import agreed_point
 from gridveil.fidelity.bands import cost_bands
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
@@ -24,10 +24,10 @@ from gridveil.opf.operating_point import OperatingPoint, complex_flows, violatio
 class Problem:
     network: Network
     layout: Layout
-    noisy: FloatArray
+    draw: Draw
 
     def initial_state(self, start):
-        return initial_states(self.layout, [self.noisy], Policy.FAST, start)[0]
+        return initial_states(self.layout, [self.draw], Policy.FAST, start)[0]
 
 
 def problem(name):
@@ -35,7 +35,7 @@ def problem(name):
     costs = solve_acopf(network).generator_costs
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), 1)
     layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.1)])
-    return Problem(network, layout, np.concatenate([noisy.p, noisy.q]))
+    return Problem(network, layout, make_draw(np.concatenate([noisy.p, noisy.q])))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_large_networks_start_from_a_power_flow_and_small_ones_flat(large):
 
 
 def test_many_draws_start_as_each_would_alone(large):
-    draws = [large.network.loads.values.T.ravel(), large.noisy]
+    draws = [make_draw(large.network.loads.values.T.ravel()), large.draw]
     _, second = initial_states(large.layout, draws, Policy.FAST, Start.FLOW)
     alone = large.initial_state(Start.FLOW)
     assert all(np.array_equal(a, b) for a, b in zip(second, alone, strict=True))
@@ -81,11 +81,11 @@ def test_many_draws_start_as_each_would_alone(large):
 
 def test_large_networks_agree_sooner_on_the_same_loads(large):
     flat, flow = (
-        run_agents(large.layout, large.noisy, AgentOptions(start=start), threading.Event())
+        run_agents(large.layout, large.draw, AgentOptions(start=start), threading.Event())
         for start in ("flat", "flow")
     )
     assert flat.status.solved
     assert flow.status.solved
     assert flow.iterations < 0.7 * flat.iterations
-    loads = slice(0, len(large.noisy))
+    loads = slice(0, len(large.draw.noisy))
     assert np.linalg.norm(flow.state.x[loads] - flat.state.x[loads]) < 1e-4

@@ -3,6 +3,7 @@
 import pytest
 
 from gridveil import Policy, load_case
+from gridveil.admm.draw import make_draw
 from gridveil.admm.initial_state import initial_states
 from gridveil.admm.layout import build_layout
 from gridveil.admm.penalties import LOWEST_FLOOR, choose_factor, close_window
@@ -17,7 +18,9 @@ AGREED, DISAGREED = 1e-3, 1e-1
 
 @pytest.fixture
 def state():
-    (state,) = initial_states(LAYOUT, [NETWORK.loads.values.T.ravel()], Policy.FAST, Start.FLAT)
+    (state,) = initial_states(
+        LAYOUT, [make_draw(NETWORK.loads.values.T.ravel())], Policy.FAST, Start.FLAT
+    )
     return state
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gridveil import load_case, solve_acopf
+from gridveil.admm.draw import make_draw
 from gridveil.admm.initial_state import initial_states
 from gridveil.admm.iteration import COLUMNS, advance
 from gridveil.admm.layout import ANGLES, VOLTAGES, build_layout
@@ -39,7 +40,7 @@ def at_point(network, point):
     """Return the layout and a state in which every copy is what a working network has."""
     layout = build_layout(network, limits(network))
     noisy = np.concatenate([network.loads.p, network.loads.q])
-    (state,) = initial_states(layout, [noisy], Policy.FAST, Start.FLAT)
+    (state,) = initial_states(layout, [make_draw(noisy)], Policy.FAST, Start.FLAT)
     start, end = network.lines.from_bus, network.lines.to_bus
     flow_from, flow_to = complex_flows(network, point)
     state.x[: len(noisy)] = noisy
@@ -77,7 +78,7 @@ def test_a_working_network_is_a_fixed_point(network):
     assert v == pytest.approx(point.v, abs=1e-6)
     assert theta == pytest.approx(point.theta, abs=1e-6)
     history = np.empty((20, COLUMNS))
-    advance(layout, noisy, state, False, 0.0, False, history)
+    advance(layout, make_draw(noisy), state, False, 0.0, False, history)
     assert history[:, :2].max() <= 1e-4  # as far as AC-OPF's own mismatch and limits allow
     assert state.x == pytest.approx(wanted, abs=1e-4)
 
@@ -87,7 +88,7 @@ def test_a_bus_agents_answer_balances_every_bus():
     layout = build_layout(network, limits(network))
     random = np.random.default_rng(4)
     noisy = random.normal(size=2 * len(network.loads))
-    (state,) = initial_states(layout, [noisy], Policy.FAST, Start.FLAT)
+    (state,) = initial_states(layout, [make_draw(noisy)], Policy.FAST, Start.FLAT)
     state.x[:] = random.normal(size=layout.size)
     state.dual[:] = random.normal(size=layout.size)
     state.rho[:] = np.exp(random.normal(size=layout.size))

@@ -7,6 +7,7 @@ from types import TracebackType
 import numpy as np
 
 from gridveil import AgentOptions, PolarLaplace, PublicCosts, load_case, simulate_loads, solve_acopf
+from gridveil.admm.draw import make_draw
 from gridveil.errors import GridveilError
 from gridveil.federation.names import COORDINATOR
 from gridveil.federation.partition.local_agents import build_local_agents
@@ -16,7 +17,9 @@ from gridveil.federation.protocol.handshake import handshake_digests, receive_he
 from gridveil.federation.protocol.party import Party, party_mailbox, report_done
 from gridveil.federation.protocol.settings import Run
 from gridveil.fidelity.agents import Agents
-from gridveil.fidelity.base import BandKind, FidelityProblem
+from gridveil.fidelity.base import BandKind
+from gridveil.fidelity.phase import fidelity_problems
+from gridveil.fidelity.weights import metric_weights
 
 
 class QueueChannel:
@@ -60,13 +63,14 @@ def settings(parties, **changes):
 
 
 def slices_of(network, partition, costs, noisy):
-    """Return slices, and each party's noisy loads as its agents want them."""
+    """Return slices, and each party's noisy loads with the weights it gives them itself."""
     places = {bus: i for i, bus in enumerate(network.load_buses)}
     parts = split(network, partition, PublicCosts.published(costs, "a report"))
     own = []
     for part in parts:
         rows = [places[load.bus] for load in part.loads]
-        own.append(np.concatenate([noisy.p[rows], noisy.q[rows]]))
+        loads = np.stack([noisy.p[rows], noisy.q[rows]])
+        own.append(make_draw(loads.ravel(), metric_weights(noisy.guarantee, loads.T)))
     return parts, own
 
 
@@ -135,9 +139,9 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
 
 def together(network, costs, noisy, beta, **options):
     """Return the result of the engine in one process."""
-    loads = np.stack([noisy.p, noisy.q], axis=1)
-    problem = FidelityProblem(network, loads, costs, beta, BandKind.GENERATOR)
-    return Agents(AgentOptions(**options)).solve(problem)
+    method = Agents(AgentOptions(**options))
+    (problem,) = fidelity_problems(network, [noisy], costs, beta, method, BandKind.GENERATOR)
+    return method.solve(problem)
 
 
 def joined(network, found, parts):

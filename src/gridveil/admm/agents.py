@@ -47,9 +47,10 @@ _CLEAR_OF_RATE = -1e-3
 
 
 @compiled
-def load_agent(noisy: float, target: float, rho: float) -> float:
-    """Model 2: return the x that minimises (x − S̃)² + ρ/2 (x − t)², for p and for q."""
-    return (2.0 * noisy + rho * target) / (2.0 + rho)
+def load_agent(noisy: float, weight: float, target: float, rho: float) -> float:
+    """Model 2: return the x that minimises w (x − S̃)² + ρ/2 (x − t)², for p and for q."""
+    curvature = 2.0 * weight
+    return (curvature * noisy + rho * target) / (curvature + rho)
 
 
 @compiled

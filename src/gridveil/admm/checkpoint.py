@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gridveil.admm.draw import Draw
 from gridveil.admm.history import History
 from gridveil.admm.layout import Layout
 from gridveil.admm.policy import Policy
@@ -23,10 +24,13 @@ _FINGERPRINT = 2
 """Version of the fingerprint, the same for both formats."""
 
 
-def fingerprint(layout: Layout, noisy: FloatArray, policy: Policy) -> str:
-    """Return a digest of a problem, so that a run is only continued with its own."""
+def fingerprint(layout: Layout, draw: Draw, policy: Policy) -> str:
+    """Return a digest of a problem, so that a run is only continued with its own.
+
+    Where all loads count alike it is the one of versions without weights.
+    """
     digest = hashlib.sha256(f"{_FINGERPRINT} {policy.value}".encode())
-    for array in (*layout, noisy):
+    for array in (*layout, *draw.distinguishing):
         digest.update(str((array.dtype, array.shape)).encode() + array.tobytes())
     return digest.hexdigest()
 

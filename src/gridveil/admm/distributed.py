@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gridveil.admm.compiled import DISTRIBUTED, compiled_distributed
+from gridveil.admm.draw import Draw
 from gridveil.admm.layout import (
     FOREIGN_GENERATORS,
     FOREIGN_LINES,
@@ -50,10 +51,10 @@ class PenaltyDecision(NamedTuple):
 
 
 @compiled_distributed
-def sweep_agents(layout: Layout, noisy: FloatArray, state: State, previous_z: FloatArray) -> None:
+def sweep_agents(layout: Layout, draw: Draw, state: State, previous_z: FloatArray) -> None:
     """Store z in `previous_z`, and update the copies of the party's components."""
     copy_vector(state.z, previous_z)
-    update_agents(layout, noisy, state, False)
+    update_agents(layout, draw, state, False)
 
 
 @compiled_distributed
@@ -129,11 +130,11 @@ def evaluate_window(state: State, reports: FloatArray, net: tuple[float, float])
     )
 
 
-def compile_distributed(layout: Layout, noisy: FloatArray, state: State) -> None:
+def compile_distributed(layout: Layout, draw: Draw, state: State) -> None:
     """Compile all functions of this module, or load them from the cache; the state is changed."""
     previous_z = state.z.copy()
     reports = np.zeros((1, REPORT_SIZE))
-    sweep_agents(layout, noisy, state, previous_z)
+    sweep_agents(layout, draw, state, previous_z)
     sweep_buses(layout, state)
     sweep_multipliers(layout, state, previous_z, reports[0])
     decision = evaluate_window(state, reports, net_squares(layout, state))

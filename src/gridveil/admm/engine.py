@@ -11,13 +11,13 @@ from gridveil.admm.backends.cpu import CpuBackend, all_threads, compile_agents
 from gridveil.admm.backends.cuda.session import batch_size, cuda_backend
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.draw import Draw
 from gridveil.admm.history import History, concatenated, empty_history
 from gridveil.admm.initial_state import initial_states
 from gridveil.admm.iteration import ITERATIONS_WITHIN_TOLERANCE
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.result import AgentRun
-from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.opf.status import Status
 
@@ -30,7 +30,7 @@ _FIRST_CALL = 10
 
 def run_agents(
     layout: Layout,
-    noisy: FloatArray,
+    draw: Draw,
     options: AgentOptions,
     stop: threading.Event,
     alone: bool = True,
@@ -39,17 +39,17 @@ def run_agents(
 
     Args:
         layout: The agents.
-        noisy: The noisy loads in p.u.: p of all, then q.
+        draw: The noisy loads and their weights.
         options: Their options.
         stop: Asks the run to stop once it is set.
         alone: Whether the run may use all threads of a CPU.
     """
     on_gpu = chosen_device(options.device, len(layout.rate)) is Device.CUDA
-    compile_agents(layout, noisy, options)
-    problem = fingerprint(layout, noisy, options.policy)
+    compile_agents(layout, draw, options)
+    problem = fingerprint(layout, draw, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
     if resumed is None:
-        (state,) = initial_states(layout, [noisy], options.policy, options.start)
+        (state,) = initial_states(layout, [draw], options.policy, options.start)
         history = empty_history()
     else:
         state, history = resumed
@@ -67,16 +67,16 @@ def run_agents(
             options.notify(f"{error}; the run goes on without it")
 
     if on_gpu:
-        with cuda_backend(layout, [noisy], [state], options) as gpu:
+        with cuda_backend(layout, [draw], [state], options) as gpu:
             return _run(gpu, [history], options, stop, save)[0]
     with all_threads(layout, alone) as threaded:
-        cores = CpuBackend(layout, noisy, state, options, threaded)
+        cores = CpuBackend(layout, draw, state, options, threaded)
         return _run(cores, [history], options, stop, save)[0]
 
 
 def run_together(
     layout: Layout,
-    draws: Sequence[FloatArray],
+    draws: Sequence[Draw],
     options: AgentOptions,
     stop: threading.Event,
     progress: Callable[[int], None] | None = None,
@@ -85,7 +85,7 @@ def run_together(
 
     Args:
         layout: The agents.
-        draws: The noisy loads of every draw in p.u.: p of all, then q.
+        draws: The noisy loads of every draw, and their weights.
         options: Their options.
         stop: Asks the runs to stop once it is set.
         progress: Called with the number of draws that have finished.

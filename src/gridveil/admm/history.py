@@ -19,7 +19,7 @@ class History(ArrayRecord):
     rho: FloatArray
     """The penalty; the geometric mean of all where they differ."""
     objective: FloatArray
-    """‖Ŝ − S̃‖², in p.u.²."""
+    """Σ w |Ŝ − S̃|², in p.u.²; w = 1 where all loads count alike."""
     cost: FloatArray
     """Cost of the generators' dispatch, in $/h."""
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridveil.admm.dc_flow import dc_flows
+from gridveil.admm.draw import Draw
 from gridveil.admm.layout import ANGLES, FLOWS, VOLTAGES, Layout
 from gridveil.admm.penalties import LOWEST_FLOOR, PAPER_LOWEST
 from gridveil.admm.policy import Policy
@@ -34,13 +35,10 @@ def first_penalties(layout: Layout, policy: Policy) -> FloatArray:
 
 
 def initial_states(
-    layout: Layout, draws: Sequence[FloatArray], policy: Policy, start: Start
+    layout: Layout, draws: Sequence[Draw], policy: Policy, start: Start
 ) -> list[State]:
-    """Return the initial states of several draws, after a first sweep of the buses.
-
-    A draw holds p and then q of every load.
-    """
-    states = [flat_state(layout, noisy, policy) for noisy in draws]
+    """Return the initial states of several draws, after a first sweep of the buses."""
+    states = [flat_state(layout, draw.noisy, policy) for draw in draws]
     if not starts_flat(start, len(layout.rate)):
         ends = layout.line_ends()
         flows = dc_flows(layout, [state.x for state in states])

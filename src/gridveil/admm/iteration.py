@@ -6,13 +6,14 @@ from typing import Final
 import numpy as np
 
 from gridveil.admm.compiled import compiled, compiled_inner
+from gridveil.admm.draw import Draw
 from gridveil.admm.layout import Layout
 from gridveil.admm.penalties import apply_paper_rule, balance_residuals, group_workspace
 from gridveil.admm.state import State
 from gridveil.admm.sweeps import (
     copy_vector,
     dispatch_cost,
-    displacement,
+    load_objective,
     typical_penalty,
     update_agents,
     update_buses,
@@ -31,7 +32,7 @@ iterations."""
 @compiled
 def advance(
     layout: Layout,
-    noisy: FloatArray,
+    draw: Draw,
     state: State,
     paper_rule: bool,
     tolerance: float,
@@ -48,13 +49,13 @@ def advance(
     rho = typical_penalty(state)
     for k in range(len(history)):
         copy_vector(state.z, previous_z)
-        update_agents(layout, noisy, state, threaded)
+        update_agents(layout, draw, state, threaded)
         update_buses(layout, state)
         primal, dual = update_multipliers(state, previous_z)
         state.iteration[0] += 1.0
         history[k, PRIMAL], history[k, DUAL], history[k, RHO] = primal, dual, rho
-        history[k, OBJECTIVE] = displacement(noisy, state)
-        history[k, COST] = dispatch_cost(layout, len(noisy), state)
+        history[k, OBJECTIVE] = load_objective(draw, state)
+        history[k, COST] = dispatch_cost(layout, len(draw.noisy), state)
         if paper_rule:
             changed = apply_paper_rule(state, primal, dual)
         else:

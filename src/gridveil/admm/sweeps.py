@@ -20,6 +20,7 @@ from gridveil.admm.agents import (
     lone_bus_voltage,
 )
 from gridveil.admm.compiled import compiled, compiled_inner, compiled_threaded
+from gridveil.admm.draw import Draw
 from gridveil.admm.layout import LINE_COPIES, Layout
 from gridveil.admm.state import DELTA, LINE_VARIABLES, MU_FROM, MU_TO, V_FROM, V_TO, State
 from gridveil.arrays import FloatArray
@@ -41,12 +42,13 @@ def copy_vector(source: FloatArray, target: FloatArray) -> None:
 
 
 @compiled_inner
-def update_agents(layout: Layout, noisy: FloatArray, state: State, threaded: bool) -> None:
+def update_agents(layout: Layout, draw: Draw, state: State, threaded: bool) -> None:
     """Update the copies of every load, generator and line agent."""
-    for i in range(len(noisy)):
-        update_load(noisy, state, i)
+    loads = len(draw.noisy)
+    for i in range(loads):
+        update_load(draw, state, i)
     for g in range(len(layout.q_min)):
-        update_generator(layout, state, len(noisy), g)
+        update_generator(layout, state, loads, g)
     if threaded:
         _update_lines_on_all_threads(layout, state)
     else:
@@ -92,10 +94,11 @@ def update_multipliers(state: State, previous_z: FloatArray) -> tuple[float, flo
 
 
 @compiled_inner
-def update_load(noisy: FloatArray, state: State, i: int) -> None:
+def update_load(draw: Draw, state: State, i: int) -> None:
     """Update a copy of a load agent: i counts p of every load, then q."""
     rho = state.rho[i]
-    state.x[i] = load_agent(noisy[i], state.z[i] - state.dual[i] / rho, rho)
+    target = state.z[i] - state.dual[i] / rho
+    state.x[i] = load_agent(draw.noisy[i], draw.weights[i], target, rho)
 
 
 @compiled_inner
@@ -252,12 +255,18 @@ def update_multiplier(state: State, i: int, previous_z: float) -> tuple[float, f
 
 
 @compiled_inner
-def displacement(noisy: FloatArray, state: State) -> float:
-    """Return ‖Ŝ − S̃‖², the agents' objective."""
+def load_objective(draw: Draw, state: State) -> float:
+    """Return Σ w (Ŝ − S̃)², the agents' objective."""
     total = 0.0
-    for i in range(len(noisy)):
-        total += (state.x[i] - noisy[i]) ** 2
+    for i in range(len(draw.noisy)):
+        total += squared_displacement(draw, state, i)
     return total
+
+
+@compiled_inner
+def squared_displacement(draw: Draw, state: State, i: int) -> float:
+    """Return w (x − x̃)² of a copy of a load agent."""
+    return float(draw.weights[i] * (state.x[i] - draw.noisy[i]) ** 2)
 
 
 @compiled_inner

@@ -11,6 +11,7 @@ import numpy as np
 
 from gridveil.admm.backends.cpu import compile_agents
 from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.draw import Draw, make_draw
 from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.interruption import stop_on_interrupt
 from gridveil.admm.layout import Layout, build_layout
@@ -63,8 +64,8 @@ class Agents(FidelityMethod):
         bands = cost_bands(problem.network, problem.costs, problem.beta)
         layout = build_layout(problem.network, [band.intervals for band in bands])
         with stop_on_interrupt() as stop:
-            run = run_agents(layout, problem.noisy.T.ravel(), self.options, stop)
-        return _found(problem.network, problem.noisy, bands, layout, run, self.options)
+            run = run_agents(layout, _draw(problem), self.options, stop)
+        return _found(problem, bands, layout, run, self.options)
 
     def solve_many(
         self,
@@ -85,21 +86,26 @@ class Agents(FidelityMethod):
         first = problems[0]
         bands = cost_bands(first.network, first.costs, first.beta)
         layout = build_layout(first.network, [band.intervals for band in bands])
-        draws = [problem.noisy.T.ravel() for problem in problems]
+        draws = [_draw(problem) for problem in problems]
         with stop_on_interrupt() as stop:
             if chosen_device(options.device, len(draws) * len(layout.rate)) is Device.CUDA:
                 runs = run_together(layout, draws, options, stop, progress)
             else:
                 runs = _on_threads(layout, draws, options, threads, stop, progress)
         return [
-            _found(first.network, problem.noisy, bands, layout, run, options)
+            _found(problem, bands, layout, run, options)
             for problem, run in zip(problems, runs, strict=True)
         ]
 
 
+def _draw(problem: FidelityProblem) -> Draw:
+    """Return the noisy loads and their weights as the agents take them."""
+    return make_draw(problem.noisy.T.ravel(), problem.weights)
+
+
 def _on_threads(
     layout: Layout,
-    draws: Sequence[FloatArray],
+    draws: Sequence[Draw],
     options: AgentOptions,
     threads: int | None,
     stop: threading.Event,
@@ -141,20 +147,20 @@ def agreed_point(
 
 
 def _found(
-    network: Network,
-    noisy: FloatArray,
+    problem: FidelityProblem,
     bands: tuple[Band, ...],
     layout: Layout,
     run: AgentRun,
     options: AgentOptions,
 ) -> Found:
     """Return the agents' result, polished if wanted: P_RBL once more, started from there."""
+    network, noisy = problem.network, problem.noisy
     p, q, point = agreed_point(layout, run.state, len(network.loads))
     status = _accepted(network.with_loads(p, q), point, run.status, options.tolerance)
     if not options.polish or run.status in (Status.STOPPED, Status.FAILED):
         return Found(status, p, q, point, bands, 0, run.iterations, agents=run)
     reached = Attempt(run.status, p, q, point, run.iterations)
-    best, solves, _ = nearest_loads(network, noisy, bands, None, (), reached)
+    best, solves, _ = nearest_loads(network, noisy, bands, None, (), reached, problem.weights)
     return Found(best.status, best.p, best.q, best.point, bands, solves, run.iterations, agents=run)
 
 

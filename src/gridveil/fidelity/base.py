@@ -7,9 +7,11 @@ the dispatch and the voltages that it found. It also says what it promises about
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Self
+
+import numpy as np
 
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.result import AgentRun
@@ -40,6 +42,16 @@ class FidelityProblem:
     """The public costs O*_g, in $/h."""
     beta: float
     band: BandKind
+    weights: FloatArray = field(default_factory=lambda: np.ones(1))
+    """How much the squared distance of each load counts, of shape (loads,); one number for all."""
+
+    def __post_init__(self) -> None:
+        """Refuse weights that do not fit, and have one for each load."""
+        weights = np.array(self.weights, dtype=float)
+        fit = weights.ndim == 1 and len(weights) in (1, len(self.noisy))
+        if not (fit and np.isfinite(weights).all() and (weights > 0).all()):
+            raise GridveilError(f"weights: {len(self.noisy)} finite numbers above 0 needed")
+        object.__setattr__(self, "weights", np.resize(weights, len(self.noisy)))
 
 
 @dataclass(frozen=True)

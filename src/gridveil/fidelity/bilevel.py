@@ -16,7 +16,7 @@ the *last* ones that keep the newest cut, with the lower ends of the bands raise
 still lacks, since a dearer dispatch mostly has a dearer optimum.
 
 Once the cost is high enough, the cut is renewed at those loads, where it cuts off less, as long as
-the displacement falls noticeably.
+the distance falls noticeably. Distances are those of the metric of the promise (weights.py).
 """
 
 from collections.abc import Sequence
@@ -35,6 +35,7 @@ from gridveil.fidelity.base import (
     Found,
 )
 from gridveil.fidelity.central import Attempt, Cut, bands_of, nearest_loads
+from gridveil.fidelity.weights import weighted_distance
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status
 
@@ -45,11 +46,11 @@ _PATIENCE = 14
 _OVERSHOOT = 0.2
 """How much more than what is lacking a step asks for."""
 _IMPROVEMENTS = 8
-"""Rounds in which their displacement may then fall."""
+"""Rounds in which their distance may then fall."""
 _MARGIN = 1e-3
 """The share of β kept in reserve, so that rounding cannot take a cost out of its band."""
 _WORTHWHILE = 0.01
-"""The relative fall in displacement that is worth another round."""
+"""The relative fall in distance that is worth another round."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class _Search:
         self, target: FloatArray, cuts: Sequence[Cut] = (), start: Attempt | None = None
     ) -> Attempt:
         attempt, solves, iterations = nearest_loads(
-            self.problem.network, target, *self.bands, cuts, start
+            self.problem.network, target, *self.bands, cuts, start, self.problem.weights
         )
         self.solves, self.iterations = self.solves + solves, self.iterations + iterations
         return attempt
@@ -118,7 +119,12 @@ class _Search:
     def keeps(self, candidate: _Candidate) -> bool:
         return self.least <= candidate.opf.cost <= self.most
 
+    def distance(self, attempt: Attempt) -> float:
+        """Return how far loads are from the noisy ones, in the metric of the promise."""
+        return weighted_distance(attempt.loads, self.problem.noisy, self.problem.weights)
+
     def displacement(self, attempt: Attempt) -> float:
+        """Return the same in the plain L2 norm, for the report."""
         return float(np.linalg.norm(attempt.loads - self.problem.noisy))
 
     def cut(self, candidate: _Candidate, overshoot: float = 0.0) -> Cut:
@@ -159,16 +165,16 @@ class _Search:
         """Renew the cut at the best loads, and step back halfway where it promised too much."""
         target = self.problem.noisy
         for _ in range(_IMPROVEMENTS):
-            before = self.displacement(best.attempt)
+            before = self.distance(best.attempt)
             if before <= enough:
                 break
             attempt = self.nearest(target, [self.cut(best)], best.attempt)
             candidate = self.priced(attempt)
             if candidate is None:
                 break
-            if self.keeps(candidate) and self.displacement(attempt) < before:
+            if self.keeps(candidate) and self.distance(attempt) < before:
                 best, target = candidate, self.problem.noisy
-                if self.displacement(attempt) > (1 - _WORTHWHILE) * before:
+                if self.distance(attempt) > (1 - _WORTHWHILE) * before:
                     break
             else:
                 target = (best.attempt.loads + attempt.loads) / 2
@@ -190,8 +196,8 @@ class Bilevel(FidelityMethod):
             status = Status.ITERATION_LIMIT if relaxed.status.solved else relaxed.status
             p, q, point = relaxed.p, relaxed.q, relaxed.point
             return Found(status, p, q, point, bands, search.solves, search.iterations)
-        distance = search.displacement(relaxed)
-        best = search.improved(first, distance * (1 + _WORTHWHILE))
+        best = search.improved(first, search.distance(relaxed) * (1 + _WORTHWHILE))
+        extra = search.displacement(best.attempt) - search.displacement(relaxed)
         return Found(
             status=best.attempt.status,
             p=best.attempt.p,
@@ -201,7 +207,7 @@ class Bilevel(FidelityMethod):
             solves=search.solves,
             iterations=search.iterations,
             opf=best.opf,
-            extra_displacement=search.displacement(best.attempt) - distance,
+            extra_displacement=extra,
         )
 
     @classmethod

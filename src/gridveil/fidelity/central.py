@@ -1,9 +1,10 @@
 """P_RBL solved centrally: the loads closest to the noisy ones that a dispatch in the bands serves.
 
-    minimise ‖Ŝ − S̃‖²
+    minimise Σ_i w_i |Ŝ_i − S̃_i|²
     subject to the network model, and every generator's cost (or their sum) in its band
 
-Nothing here reads the network's own loads: only the buses they stand at.
+The weights w_i are those of the metric of the promise (weights.py). Nothing here reads the
+network's own loads: only the buses they stand at.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ from gridveil.opf.program import NetworkProgram, ProgramBuilder
 from gridveil.opf.status import Status, status_of
 
 _CUT_PRICE = 1e3
-"""Cost of missing a cut by 1 p.u. of the dearest load: more than any displacement saves."""
+"""Cost of missing a cut by 1 p.u. of the dearest load, relative to the median weight: more than any
+displacement saves."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ class Central(FidelityMethod):
         """Return the closest loads."""
         network, noisy = problem.network, problem.noisy
         bands, total = bands_of(network, problem.costs, problem.beta, problem.band)
-        attempt, solves, iterations = nearest_loads(network, noisy, bands, total)
+        attempt, solves, iterations = nearest_loads(
+            network, noisy, bands, total, weights=problem.weights
+        )
         return Found(attempt.status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
 
 
@@ -93,16 +97,20 @@ def nearest_loads(
     total: tuple[float, float] | None,
     cuts: Sequence[Cut] = (),
     start: Attempt | None = None,
+    weights: FloatArray | None = None,
 ) -> tuple[Attempt, int, int]:
     """Solve P_RBL; return the attempt, and how many solves and iterations it took.
+
+    `weights` say how much the squared distance of each load counts; without them all count alike.
 
     A band of two intervals is first relaxed to its hull. Outputs that end up between the intervals
     are then held to the nearest one.
     """
     limits = np.array([band.hull for band in bands])
+    weights = np.ones(len(noisy)) if weights is None else weights
     solves = iterations = 0
     while True:
-        attempt = _solve(network, noisy, limits, total, cuts, start)
+        attempt = _solve(network, noisy, weights, limits, total, cuts, start)
         solves, iterations = solves + 1, iterations + attempt.iterations
         between = [
             g
@@ -119,6 +127,7 @@ def nearest_loads(
 def _solve(
     network: Network,
     noisy: FloatArray,
+    weights: FloatArray,
     limits: FloatArray,
     total: tuple[float, float] | None,
     cuts: Sequence[Cut],
@@ -127,13 +136,13 @@ def _solve(
     gens, none = network.generators, np.zeros(len(network.buses))
     builder = ProgramBuilder(network, none, none)
     builder.add_dispatch(limits[:, 0], limits[:, 1], gens.q_min, gens.q_max)
-    p_load = _add_loads(builder, builder.active[network.loads.bus], noisy[:, 0])
-    q_load = _add_loads(builder, builder.reactive[network.loads.bus], noisy[:, 1])
+    p_load = _add_loads(builder, builder.active[network.loads.bus], noisy[:, 0], weights)
+    q_load = _add_loads(builder, builder.reactive[network.loads.bus], noisy[:, 1], weights)
     if total is not None:
         row = builder.add_rows(np.array([total[0]]), np.array([total[1]]))
         builder.set_polynomial_terms(np.repeat(row, len(gens)), builder.p, gens.costs.coefficients)
     for cut in cuts:
-        _add_cut(builder, cut, p_load, q_load)
+        _add_cut(builder, cut, p_load, q_load, _CUT_PRICE * float(np.median(weights)))
     program = builder.build()
     x = _start(network, builder, program, limits, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
@@ -144,21 +153,26 @@ def _solve(
     return Attempt(status, p, q, point, solution.iterations)
 
 
-def _add_loads(builder: ProgramBuilder, rows: IntArray, noisy: FloatArray) -> IntArray:
-    """Add loads as variables to the balance of their buses, at a cost of their square distance."""
+def _add_loads(
+    builder: ProgramBuilder, rows: IntArray, noisy: FloatArray, weights: FloatArray
+) -> IntArray:
+    """Add loads as variables to the balance of their buses, at a cost of w (x − x̃)² each."""
     free = np.full(len(noisy), np.inf)
     square = np.stack([noisy**2, -2 * noisy, np.ones(len(noisy))], axis=1)
-    loads = builder.add_variables(-free, free, square)
+    loads = builder.add_variables(-free, free, weights[:, None] * square)
     builder.add_entries(rows, loads, 1.0)
     return loads
 
 
-def _add_cut(builder: ProgramBuilder, cut: Cut, p_load: IntArray, q_load: IntArray) -> None:
+def _add_cut(
+    builder: ProgramBuilder, cut: Cut, p_load: IntArray, q_load: IntArray, price: float
+) -> None:
+    """Add a cut as a row that can be missed, at a price for each p.u. of the dearest load."""
     scale = max(np.abs(cut.active).max(initial=0.0), np.abs(cut.reactive).max(initial=0.0), 1e-12)
     row = builder.add_rows(np.array([cut.least / scale]), np.array([np.inf]))
     builder.add_entries(np.repeat(row, len(p_load)), p_load, cut.active / scale)
     builder.add_entries(np.repeat(row, len(q_load)), q_load, cut.reactive / scale)
-    missed = builder.add_variables(np.zeros(1), np.full(1, np.inf), np.array([[0.0, _CUT_PRICE]]))
+    missed = builder.add_variables(np.zeros(1), np.full(1, np.inf), np.array([[0.0, price]]))
     builder.add_entries(row, missed, 1.0)
 
 

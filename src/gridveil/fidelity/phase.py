@@ -14,6 +14,7 @@ from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.central import bands_of
 from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored, evaluate
+from gridveil.fidelity.weights import metric_weights
 from gridveil.network.network import Network
 from gridveil.privacy.phase import NoisyLoads
 
@@ -28,6 +29,8 @@ def restore(
     agents: AgentOptions | None = None,
 ) -> Restored:
     """Return the loads closest to the noisy ones with which the network works.
+
+    Distances are those of the metric of the promise that came with the noisy loads.
 
     Args:
         network: The network; the values of its loads are not used, only where they are.
@@ -119,8 +122,10 @@ def fidelity_problems(
     kind = check_choices(method, beta, band)
     values = check_costs(network, costs, beta, kind)
     return [
-        FidelityProblem(network, _loads(network, noisy), values, float(beta), kind)
-        for noisy in draws
+        FidelityProblem(
+            network, loads, values, float(beta), kind, metric_weights(noisy.guarantee, loads)
+        )
+        for noisy, loads in ((noisy, _loads(network, noisy)) for noisy in draws)
     ]
 
 

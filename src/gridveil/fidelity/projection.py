@@ -14,16 +14,20 @@ from gridveil.fidelity.central import Attempt, nearest_loads
 from gridveil.network.network import Network
 
 
-def projected_loads(network: Network, loads: FloatArray, margin: float) -> Attempt:
+def projected_loads(
+    network: Network, loads: FloatArray, margin: float, weights: FloatArray | None = None
+) -> Attempt:
     """Return the loads closest to those given with which the network works within tighter limits.
 
     Args:
         network: The network; the values of its own loads are not used.
         loads: P and Q of every load in p.u., of shape (loads, 2).
         margin: See `tightened`.
+        weights: How much the squared distance of each load counts; None for all alike.
     """
     tight = tightened(network, margin)
-    attempt, _, _ = nearest_loads(tight, loads, limit_bands(tight.generators), None)
+    bands = limit_bands(tight.generators)
+    attempt, _, _ = nearest_loads(tight, loads, bands, None, weights=weights)
     return attempt
 
 

@@ -38,6 +38,9 @@ DECLARABLE = "costs"
 """What an owner can declare public although it was computed from raw loads."""
 _MARGINS = (0.02, 0.002, 0.0)
 """By which limits are tightened before private loads are projected; the first that works counts."""
+_WEIGHTED_MARGINS = (0.05, *_MARGINS)
+"""The same for loads that do not count alike: large loads then move further, more often to where
+limits hold prices up."""
 _MOST_ITERATIONS = 500
 """Of an AC-OPF of private loads: no network of PGLib takes more than 385."""
 
@@ -155,7 +158,10 @@ def derived_costs(network: Network) -> PublicCosts:
 
 
 def private_costs(
-    network: Network, loads: FloatArray, cost_budget: float | Fraction
+    network: Network,
+    loads: FloatArray,
+    cost_budget: float | Fraction,
+    weights: FloatArray | None = None,
 ) -> tuple[PublicCosts, FloatArray]:
     """Return the costs of an AC-OPF of the private loads, or of the nearest that have one.
 
@@ -165,23 +171,24 @@ def private_costs(
         network: The network, without its loads.
         loads: The private loads in p.u., of shape (loads, 2), a bought total taken into account.
         cost_budget: What the total took of ε; 0 without one.
+        weights: How much the squared distance of each load counts; None for all alike.
 
     Returns:
         The costs, and the loads that cost so much.
     """
-    result = _opf_near(network, loads)
+    result = _opf_near(network, loads, np.ones(len(loads)) if weights is None else weights)
     source = private_source(float(cost_budget))
     costs = PublicCosts(result.generator_costs, Provenance.PRIVATE, source)
     return costs, result.network.loads.values
 
 
-def _opf_near(network: Network, loads: FloatArray) -> OPFResult:
+def _opf_near(network: Network, loads: FloatArray, weights: FloatArray) -> OPFResult:
     """Return an AC-OPF of loads; where there is none, of loads projected into tighter limits."""
     result = solve_acopf(network.with_loads(*loads.T), watch=_goes_on)
-    for margin in _MARGINS:
+    for margin in _MARGINS if np.ptp(weights) == 0 else _WEIGHTED_MARGINS:
         if result.status.solved:
             break
-        near = projected_loads(network, loads, margin)
+        near = projected_loads(network, loads, margin, weights)
         if near.status.solved:
             nearer = network.with_loads(near.p, near.q)
             result = solve_acopf(nearer, start=near.point, watch=_goes_on)

@@ -25,6 +25,7 @@ from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
 from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored
+from gridveil.fidelity.weights import metric_weights
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
@@ -458,7 +459,8 @@ class ReleasePlan:
         if costs is None:
             notify("private costs")
             loads = np.stack([private.p, private.q], axis=1)
-            costs, near = private_costs(network, loads, self.cost_budget)
+            weights = metric_weights(private.guarantee, loads)
+            costs, near = private_costs(network, loads, self.cost_budget, weights)
             costs = costs.for_beta(self.beta)
             if not np.array_equal(near, loads):
                 targets.append(replace(private, p=near[:, 0], q=near[:, 1]))

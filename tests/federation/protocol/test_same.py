@@ -8,14 +8,16 @@ import pytest
 from gridveil.federation.partition.ownership import Partition, partition
 from tests.cases import ISOLATED_LOADS, NESTA, NESTA_FILES, needs_nesta
 from tests.federation.in_process import federated, joined, problem, together
+from tests.relative_noise import relative_loads
 
 ITERATIONS = 120
 CASES = [path.stem for path in NESTA_FILES if path != ISOLATED_LOADS]
 """All but the largest, which one process starts from a power flow and a federation flat."""
 
 
-def assert_same(case, cut, folder, **options):
+def assert_same(case, cut, folder, noise=None, **options):
     network, costs, noisy, beta = problem(case)
+    noisy = noisy if noise is None else noise(network)
     one = together(network, costs, noisy, beta, **options)
     found, parts, members, logged = federated(
         network, costs, noisy, beta, cut(network), folder, **options
@@ -69,6 +71,18 @@ def test_however_components_are_owned(seed, tmp_path):
 
     case = choose.choice(["case14_ieee", "case30_ieee", "case5_pjm", "case39_epri"])
     assert_same(case, scattered, tmp_path, max_iterations=choose.choice([57, 80, 111]))
+
+
+@pytest.mark.parametrize(("case", "count"), [("case14_ieee", 4), ("case30_ieee", 3)])
+def test_every_party_weighs_its_own_loads(case, count, tmp_path):
+    """A relative promise: weights follow from private loads that only their owners have."""
+    assert_same(
+        case,
+        lambda network: partition(network, count),
+        tmp_path,
+        lambda network: relative_loads(network, 1),
+        max_iterations=ITERATIONS,
+    )
 
 
 def test_one_party_is_a_federation_too(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 
 from gridveil.admm.compiled import ENGINE
 from gridveil.admm.device import Device
+from gridveil.admm.draw import Draw
 from gridveil.admm.history import History
 from gridveil.admm.initial_state import initial_states
 from gridveil.admm.iteration import COLUMNS, advance
@@ -18,7 +19,6 @@ from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
 from gridveil.admm.state import State
-from gridveil.arrays import FloatArray
 
 _LINES_FOR_THREADS = 1000
 """Number of lines from which a single run uses all threads."""
@@ -34,13 +34,13 @@ class CpuBackend:
     def __init__(
         self,
         layout: Layout,
-        noisy: FloatArray,
+        draw: Draw,
         state: State,
         options: AgentOptions,
         threaded: bool,
     ) -> None:
         """Continue from a state, which is changed in place."""
-        self._layout, self._noisy, self._state = layout, noisy, state
+        self._layout, self._draw, self._state = layout, draw, state
         self._paper_rule = options.policy is Policy.PAPER
         self._tolerance, self._threaded = options.tolerance, threaded
 
@@ -49,7 +49,7 @@ class CpuBackend:
         rows = np.empty((count, COLUMNS))
         done = advance(
             self._layout,
-            self._noisy,
+            self._draw,
             self._state,
             self._paper_rule,
             self._tolerance,
@@ -69,12 +69,12 @@ class CpuBackend:
         return self._state
 
 
-def compile_agents(layout: Layout, noisy: FloatArray, options: AgentOptions) -> None:
+def compile_agents(layout: Layout, draw: Draw, options: AgentOptions) -> None:
     """Compile the agents, or load them from the cache; notify the user if it takes a while."""
     if not ENGINE.is_ready:
         options.notify("compiling the agents, once for this version: about 20 seconds …")
-    (state,) = initial_states(layout, [noisy], options.policy, Start.FLAT)
-    advance(layout, noisy, state, False, options.tolerance, False, np.empty((0, COLUMNS)))
+    (state,) = initial_states(layout, [draw], options.policy, Start.FLAT)
+    advance(layout, draw, state, False, options.tolerance, False, np.empty((0, COLUMNS)))
     ENGINE.complete()
 
 

@@ -21,6 +21,7 @@ from gridveil.fidelity.bands import cost_bands
 from gridveil.fidelity.base import BandKind, FidelityProblem, Found
 from gridveil.fidelity.central import Attempt, nearest_loads
 from gridveil.fidelity.result import Restored, evaluate
+from gridveil.fidelity.weights import metric_weights
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
@@ -28,6 +29,7 @@ from gridveil.opf.status import Status
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.ledger.records import Entry, Seal
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
@@ -100,8 +102,9 @@ def assemble_release(
     """Make a release from all contributions and the provenance of O*.
 
     A last central step moves the agreed loads to where the network works to 1e-6: by about the
-    agents' tolerance, or by more where they did not quite agree. `residuals` are the largest primal
-    and dual ones of every iteration.
+    agents' tolerance, or by more where they did not quite agree. It does not have the noisy loads,
+    so that the agreed ones give the weights. `residuals` are the largest primal and dual ones of
+    every iteration.
     """
     _check(network, contributions)
     first = contributions[0]
@@ -228,9 +231,12 @@ def _restored(
     bands = cost_bands(network, costs, first.run.beta)
     start = Attempt(status, p, q, point, first.iterations)
     target = np.stack([p, q], axis=1)
-    best, solves, _ = nearest_loads(network, target, bands, None, (), start)
+    weights = metric_weights(_guarantee(contributions), target)
+    best, solves, _ = nearest_loads(network, target, bands, None, (), start, weights)
     found = Found(best.status, best.p, best.q, best.point, bands, solves, first.iterations)
-    problem = FidelityProblem(blank(network), target, costs, first.run.beta, BandKind.GENERATOR)
+    problem = FidelityProblem(
+        blank(network), target, costs, first.run.beta, BandKind.GENERATOR, weights
+    )
     return evaluate(problem, Agents.name, found, 0.0)
 
 
@@ -242,9 +248,10 @@ def _guarantee(contributions: Sequence[Contribution]) -> Guarantee:
     ]
     if any(guarantee != guarantees[0] for guarantee in guarantees):
         raise GridveilError("the parties' guarantees differ; compare their mechanisms")
+    first = guarantees[0]
     try:
-        return Guarantee(**guarantees[0])
-    except TypeError as error:
+        return Guarantee(**{**first, "kind": Metric(first.get("kind", Metric.ABSOLUTE))})
+    except (TypeError, ValueError) as error:
         raise GridveilError(f"{contributions[0].party}: its guarantee: {error}") from None
 
 

@@ -23,6 +23,7 @@ from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.zenoh import require_zenoh
+from gridveil.fidelity.weights import metric_weights
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
@@ -192,7 +193,8 @@ def _known_costs(
 
 def _private_costs(network: Network, private: NoisyLoads, beta: float) -> PublicCosts:
     loads = np.stack([private.p, private.q], axis=1)
-    costs, _ = private_costs(blank(network), loads, 0)
+    weights = metric_weights(private.guarantee, loads)
+    costs, _ = private_costs(blank(network), loads, 0, weights)
     return costs.for_beta(beta)
 
 
@@ -203,8 +205,8 @@ def _private_loads(
     mechanism = run_mechanism(run)
     private: dict[int, list[float]] = {}
     for part in slices:
-        noisy, _ = draw_noisy_loads(part, run, mechanism, ledger, register)
-        private.update(zip(part.load_buses, noisy.reshape(2, -1).T.tolist(), strict=True))
+        draw, _ = draw_noisy_loads(part, run, mechanism, ledger, register)
+        private.update(zip(part.load_buses, draw.noisy.reshape(2, -1).T.tolist(), strict=True))
     p, q = np.array([private[bus] for bus in network.load_buses]).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.EXACT, run.id)
 

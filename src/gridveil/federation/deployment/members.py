@@ -143,7 +143,7 @@ def _release_loads(
         send_hellos(mailbox, digests)
         if not config.state.exists():
             receive_hellos(mailbox, config.name, digests)
-        noisy, entry = draw_noisy_loads(
+        draw, entry = draw_noisy_loads(
             party_slice, run, mechanism, config.ledger, config.register_choice
         )
     except GridveilError as error:
@@ -152,7 +152,7 @@ def _release_loads(
     agents = Party(
         config.name,
         local,
-        noisy,
+        draw,
         run,
         mailbox,
         config.state,

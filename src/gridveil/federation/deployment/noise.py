@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from gridveil.arrays import FloatArray
+from gridveil.admm.draw import Draw, make_draw
 from gridveil.errors import GridveilError
 from gridveil.federation.partition.slices import Slice
 from gridveil.federation.protocol.settings import Run
+from gridveil.fidelity.weights import metric_weights
 from gridveil.privacy.ledger.ledger import Ledger, Place
 from gridveil.privacy.ledger.records import Entry, LoadOwner, RegisterChoice
 from gridveil.privacy.mechanisms.base import Mechanism
@@ -30,7 +31,7 @@ def draw_noisy_loads(
     mechanism: Mechanism,
     ledger: Place,
     register: RegisterChoice | None = None,
-) -> tuple[FloatArray, Entry | None]:
+) -> tuple[Draw, Entry | None]:
     """Draw the noisy loads of a party, or take those that its ledger holds for this run.
 
     Args:
@@ -41,10 +42,11 @@ def draw_noisy_loads(
         register: Which of its registers the loads belong to, where it asks.
 
     Returns:
-        p of all loads and then q, and the ledger's entry; no entry for a party without loads.
+        The noisy loads with the weights that the party gives them, and the ledger's entry; no entry
+        for a party without loads.
     """
     if not party_slice.loads:
-        return np.zeros(0), None
+        return make_draw(np.zeros(0)), None
     name = f"{run.id}/{party_slice.party}"
     owner = party_owner(party_slice, register)
     conditions = {"costs_derived": run.costs_derived} if run.costs_derived else None
@@ -61,7 +63,8 @@ def draw_noisy_loads(
     noisy = privatise_loads(
         owner, party_slice.true_loads(), mechanism, opened, name, conditions=conditions
     )
-    return np.concatenate([noisy.p, noisy.q]), opened.entry(name)
+    loads = np.stack([noisy.p, noisy.q])
+    return make_draw(loads.ravel(), metric_weights(noisy.guarantee, loads.T)), opened.entry(name)
 
 
 def party_owner(party_slice: Slice, register: RegisterChoice | None = None) -> LoadOwner:

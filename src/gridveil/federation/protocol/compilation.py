@@ -6,6 +6,7 @@ import numpy as np
 
 from gridveil.admm.compiled import DISTRIBUTED
 from gridveil.admm.distributed import compile_distributed
+from gridveil.admm.draw import make_draw
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import build_layout
 from gridveil.admm.policy import Policy
@@ -22,5 +23,5 @@ def compile_agents(log: Callable[[str], None]) -> None:
         log("compiling the agents, once for this version: about 20 seconds …")
     network = load_case(_ANY_CASE)
     layout = build_layout(network, [band.intervals for band in limit_bands(network.generators)])
-    noisy = np.zeros(2 * len(network.loads))
-    compile_distributed(layout, noisy, flat_state(layout, noisy, Policy.FAST))
+    draw = make_draw(np.zeros(2 * len(network.loads)))
+    compile_distributed(layout, draw, flat_state(layout, draw.noisy, Policy.FAST))

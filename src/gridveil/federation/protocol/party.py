@@ -24,6 +24,7 @@ from gridveil.admm.distributed import (
     sweep_multipliers,
     update_penalties,
 )
+from gridveil.admm.draw import Draw
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
@@ -65,7 +66,7 @@ class Party:
         self,
         name: str,
         local: LocalAgents,
-        noisy: FloatArray,
+        draw: Draw,
         run: Run,
         mailbox: Mailbox,
         state_file: Path,
@@ -76,19 +77,19 @@ class Party:
         Args:
             name: Of the party.
             local: Its agents.
-            noisy: p and then q of its noisy loads.
+            draw: Its noisy loads, and their weights.
             run: The settings of the run.
             mailbox: Its messages.
             state_file: Where its last iterations are saved; a run resumes from there.
             progress: Gets the number of each iteration.
         """
-        self._name, self._local, self._noisy, self._run = name, local, noisy, run
+        self._name, self._local, self._draw, self._run = name, local, draw, run
         self._progress, self.mailbox = progress, mailbox
-        self._state, self._vector = _packed(flat_state(local.layout, noisy, run.policy))
+        self._state, self._vector = _packed(flat_state(local.layout, draw.noisy, run.policy))
         self._report = self._vector[-REPORT_SIZE:]
         self._before = np.zeros(local.layout.size)
         self._saved = RingBuffer(
-            state_file, _problem(local, noisy, run), len(self._vector), _SAVED_ITERATIONS
+            state_file, _problem(local, draw, run), len(self._vector), _SAVED_ITERATIONS
         )
 
     def run(self) -> PartyResult:
@@ -136,7 +137,7 @@ class Party:
     def _step(self, t: int) -> None:
         """Run one iteration."""
         self.mailbox.advance(t)
-        sweep_agents(self._local.layout, self._noisy, self._state, self._before)
+        sweep_agents(self._local.layout, self._draw, self._state, self._before)
         self._exchange(t)
         sweep_multipliers(self._local.layout, self._state, self._before, self._report)
         if not np.isfinite(self._report).all():
@@ -196,7 +197,7 @@ class Party:
     def _result(self, iteration: int, status: Status) -> PartyResult:
         """Return the state of an iteration as the result."""
         self._vector[:] = self._saved.load(iteration)
-        p, q, point = agreed_point(self._local.layout, self._state, len(self._noisy) // 2)
+        p, q, point = agreed_point(self._local.layout, self._state, len(self._draw.noisy) // 2)
         return PartyResult(status, iteration, p, q, point)
 
 
@@ -241,7 +242,7 @@ def _packed(state: State) -> tuple[State, FloatArray]:
     return State(*views), vector
 
 
-def _problem(local: LocalAgents, noisy: FloatArray, run: Run) -> bytes:
+def _problem(local: LocalAgents, draw: Draw, run: Run) -> bytes:
     """Return what distinguishes this problem from others, so that a run resumes only its own."""
-    arrays = b"".join(array.tobytes() for array in (*local.layout, noisy))
+    arrays = b"".join(array.tobytes() for array in (*local.layout, *draw.distinguishing))
     return arrays + b"".join(exchange.digest for exchange in local.exchanges) + run.digest()

@@ -18,6 +18,7 @@ from gridveil import AgentOptions, PolarLaplace, Policy, load_case, simulate_loa
 from gridveil.admm.backends.cuda.availability import why_no_gpu
 from gridveil.admm.backends.cuda.workspace import new_workspace
 from gridveil.admm.device import Device
+from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import build_layout
@@ -35,12 +36,12 @@ def problem(network, seed=1):
     costs = gens.costs((gens.p_min + gens.p_max) / 2)  # an AC-OPF's are not needed here
     noisy = simulate_loads(network, PolarLaplace.of(1, 0.1), seed)
     layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.3)])
-    return layout, np.concatenate([noisy.p, noisy.q])
+    return layout, make_draw(np.concatenate([noisy.p, noisy.q]))
 
 
 def draws_of(network, seeds):
     draws = [simulate_loads(network, PolarLaplace.of(1, 0.1), seed) for seed in seeds]
-    return [np.concatenate([noisy.p, noisy.q]) for noisy in draws]
+    return [make_draw(np.concatenate([noisy.p, noisy.q])) for noisy in draws]
 
 
 @pytest.fixture(
@@ -118,6 +119,19 @@ def test_many_draws_at_once_are_those_one_by_one(on_gpu):
     assert all(np.array_equal(a, b) for a, b in zip(alone.state, batch[1].state, strict=True))
 
 
+def test_every_draw_has_weights_of_its_own(on_gpu):
+    layout, _ = THREE
+    options = replace(SHORT, max_iterations=11)
+    loads = len(DRAWS[0].noisy) // 2
+    weights = np.geomspace(0.01, 1e4, loads), np.geomspace(30.0, 0.5, loads)
+    draws = [make_draw(draw.noisy, own) for draw, own in zip(DRAWS, weights, strict=True)]
+    (runs,) = on_gpu(Job(layout, draws, options))
+    for draw, plain, found in zip(draws, DRAWS, runs, strict=True):
+        assert_same(found, on_cpu(layout, draw, options))
+        unweighted = on_cpu(layout, plain, options)
+        assert np.abs(found.state.x - unweighted.state.x).max() > 1e-3
+
+
 def test_every_draw_stops_at_its_own_iteration(on_gpu):
     layout, _ = THREE
     (runs,) = on_gpu(Job(layout, DRAWS, COARSE))
@@ -142,7 +156,7 @@ def test_draws_that_do_not_fit_at_once_follow(on_gpu):
 
 def test_a_residual_that_is_not_finite_ends_a_run(on_gpu):
     layout, noisy = THREE
-    ((found,),) = on_gpu(Job(layout, [np.full_like(noisy, np.nan)], SHORT))
+    ((found,),) = on_gpu(Job(layout, [make_draw(np.full_like(noisy.noisy, np.nan))], SHORT))
     assert found.status is Status.FAILED
     assert found.iterations == 1
 
@@ -163,10 +177,10 @@ def test_a_run_goes_on_from_one_to_the_other(on_gpu, tmp_path):
 
 def test_the_arguments_of_a_kernel_fit_into_what_older_drivers_pass():
     """An array is 5 numbers, and 2 per dimension; CUDA before 12.1 takes 4,096 bytes."""
-    layout, noisy = FIVE
-    state = flat_state(layout, noisy, Policy.FAST)
+    layout, draw = FIVE
+    state = flat_state(layout, draw.noisy, Policy.FAST)
     words = sum(5 + 2 * array.ndim for array in (*layout, *new_workspace(layout, 1, 1)))
-    words += sum(5 + 2 * (array.ndim + 1) for array in (*state, noisy))  # one row per draw
+    words += sum(5 + 2 * (array.ndim + 1) for array in (*state, *draw))  # one row per draw
     assert 8 * (words + len(("tolerance", "paper_rule"))) <= 4096
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gridveil.admm import engine
+from gridveil.admm.draw import Draw
 from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions
-from gridveil.arrays import FloatArray
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Job:
     """One draw alone, or several together."""
 
     layout: Layout
-    draws: list[FloatArray]
+    draws: list[Draw]
     options: AgentOptions
     at_once: int | None = None
     """How many draws fit; None for all."""

@@ -11,13 +11,13 @@ from gridveil.admm.backends.cuda import kernels
 from gridveil.admm.backends.cuda.graph import Graph
 from gridveil.admm.backends.cuda.workspace import MOST_BLOCKS, ROWS, new_workspace
 from gridveil.admm.device import Device
+from gridveil.admm.draw import Draw
 from gridveil.admm.history import History
 from gridveil.admm.layout import GROUPS_PER_LINE, Layout
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
 from gridveil.admm.state import State
-from gridveil.arrays import FloatArray
 
 _AGENT_THREADS = 64
 
@@ -30,14 +30,14 @@ class CudaBackend:
     def __init__(
         self,
         layout: Layout,
-        draws: Sequence[FloatArray],
+        draws: Sequence[Draw],
         states: Sequence[State],
         options: AgentOptions,
     ) -> None:
         """Continue from the states of the draws, all at the same iteration."""
         self.stream = cuda.stream()
         self._layout = _on_device(layout)
-        self._noisy = cuda.to_device(np.stack(draws))
+        self._loads = _on_device(Draw(*map(np.stack, zip(*draws, strict=True))))
         stacked = State(*(np.stack(arrays) for arrays in zip(*states, strict=True)))
         self._states = _on_device(stacked)
         items = layout.first_line + GROUPS_PER_LINE * len(layout.rate)
@@ -101,7 +101,7 @@ class CudaBackend:
 
     def close(self) -> None:
         """Release the memory of the GPU, and the graphs."""
-        del self._layout, self._noisy, self._states, self._workspace
+        del self._layout, self._loads, self._states, self._workspace
         self._single.close()
         self._window.close()
 
@@ -130,15 +130,16 @@ class CudaBackend:
             self._change_penalties()
 
     def _iterate(self) -> None:
-        layout, noisy, states, workspace = self._layout, self._noisy, self._states, self._workspace
+        layout, loads = self._layout, self._loads
+        states, workspace = self._states, self._workspace
         self._launch(kernels.update_agents, self._agents, _AGENT_THREADS)(
-            layout, noisy, states, workspace
+            layout, loads, states, workspace
         )
         self._launch(kernels.solve_buses, self._buses * kernels.BUS_LANES, kernels.BUS_THREADS)(
             layout, states, workspace
         )
         self._launch(kernels.update_multipliers)(
-            layout, noisy, states, workspace, self._tolerance, self._paper_rule
+            layout, loads, states, workspace, self._tolerance, self._paper_rule
         )
 
     def _change_penalties(self) -> None:
@@ -152,7 +153,7 @@ class CudaBackend:
 
     def _balance_residuals(self) -> None:
         self._launch(kernels.update_penalties)(
-            self._layout, self._noisy, self._states, self._workspace
+            self._layout, self._loads, self._states, self._workspace
         )
         self._launch(kernels.average_penalties, 1)(self._states, self._workspace, self._blocks)
 

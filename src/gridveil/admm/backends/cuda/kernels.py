@@ -31,6 +31,7 @@ from gridveil.admm.backends.cuda.workspace import (
     Workspace,
 )
 from gridveil.admm.compiled import CodeCache
+from gridveil.admm.draw import Draw
 from gridveil.admm.iteration import COST, DUAL, OBJECTIVE, PRIMAL, RHO, should_stop
 from gridveil.admm.layout import (
     FIRST_LINE_GROUP,
@@ -55,6 +56,7 @@ from gridveil.admm.sweeps import (
     balance_bus,
     bus_power,
     generator_cost,
+    squared_displacement,
     sum_bus_copies,
     update_generator,
     update_line,
@@ -92,6 +94,12 @@ def _of_draw(states: State, draw: int) -> State:
         states.iteration[draw],
         states.within_tolerance_count[draw],
     )
+
+
+@cuda.jit(device=True)
+def _loads_of(draws: Draw, draw: int) -> Draw:
+    """Return the noisy loads of one draw, and their weights."""
+    return Draw(draws.noisy[draw], draws.weights[draw])
 
 
 @cuda.jit(device=True)
@@ -134,18 +142,18 @@ def _row_sums(
 
 
 @KERNELS.compile_kernel
-def update_agents(layout: Layout, noisy: FloatArray, states: State, workspace: Workspace) -> None:
+def update_agents(layout: Layout, draws: Draw, states: State, workspace: Workspace) -> None:
     """Update every line, load and generator agent."""
     draw = cuda.blockIdx.y
     if workspace.finished[draw]:
         return
     state = _of_draw(states, draw)
-    lines, loads = len(layout.rate), noisy.shape[1]
+    lines, loads = len(layout.rate), draws.noisy.shape[1]
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < lines:
         update_line(layout, state, i)
     elif i < lines + loads:
-        update_load(noisy[draw], state, i - lines)
+        update_load(_loads_of(draws, draw), state, i - lines)
     elif i < lines + loads + len(layout.q_min):
         update_generator(layout, state, loads, i - lines - loads)
 
@@ -237,7 +245,7 @@ def _end_iteration(
 @KERNELS.compile_kernel
 def update_multipliers(
     layout: Layout,
-    noisy: FloatArray,
+    draws: Draw,
     states: State,
     workspace: Workspace,
     tolerance: float,
@@ -255,8 +263,9 @@ def update_multipliers(
             workspace.penalties_change[draw] = 0
         return
     state, owner = _of_draw(states, draw), workspace.owner
+    drawn = _loads_of(draws, draw)
     bus_solution = workspace.bus_solution[draw]
-    lines, loads, generators = len(layout.rate), noisy.shape[1], len(layout.q_min)
+    lines, loads, generators = len(layout.rate), draws.noisy.shape[1], len(layout.q_min)
     first_line = loads + 2 * generators
     primal = dual = total = objective = cost = 0.0
     load_gap = generator_gap = load_step = generator_step = load_net = generator_net = 0.0
@@ -269,7 +278,7 @@ def update_multipliers(
             )
             gap, step = update_multiplier(state, i, previous)
             primal, dual, total = max(primal, gap), max(dual, step), total + gap + step
-            objective += (state.x[i] - noisy[draw, i]) ** 2
+            objective += squared_displacement(drawn, state, i)
             load_gap += squared_gap(state, i)
             load_step += squared_distance(state, i, previous)
             load_net += squared_distance(state, i, state.window_z[i])
@@ -328,9 +337,7 @@ def update_multipliers(
 
 
 @KERNELS.compile_kernel
-def update_penalties(
-    layout: Layout, noisy: FloatArray, states: State, workspace: Workspace
-) -> None:
+def update_penalties(layout: Layout, draws: Draw, states: State, workspace: Workspace) -> None:
     """Change the penalties at the end of a window, and sum up their logarithms."""
     shared = cuda.shared.array((1, THREADS), "float64")
     draw, block, t = cuda.blockIdx.y, cuda.blockIdx.x, cuda.threadIdx.x
@@ -338,7 +345,7 @@ def update_penalties(
         return
     state = _of_draw(states, draw)
     stagnates, may_fall = workspace.stagnates[draw] == 1, workspace.may_fall[draw] == 1
-    lines, loads = len(layout.rate), noisy.shape[1]
+    lines, loads = len(layout.rate), draws.noisy.shape[1]
     first_line = loads + 2 * len(layout.q_min)
     total = 0.0
     for i in range(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gridveil.admm.backends.cuda.availability import advice_on
 from gridveil.admm.backends.cuda.workspace import bytes_for_all, bytes_per_draw
+from gridveil.admm.draw import Draw
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.state import State
-from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def batch_size(layout: Layout, draws: int) -> int:
 @contextmanager
 def cuda_backend(
     layout: Layout,
-    draws: Sequence[FloatArray],
+    draws: Sequence[Draw],
     states: Sequence[State],
     options: AgentOptions,
 ) -> Iterator["CudaBackend"]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gridveil.admm.draw import make_draw
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.iteration import COLUMNS
 from gridveil.admm.layout import FIRST_LINE_GROUP, Layout
@@ -88,10 +89,10 @@ def bytes_for_all(layout: Layout) -> int:
 
 def bytes_per_draw(layout: Layout) -> int:
     """Return the memory that each draw takes besides that."""
-    noisy = np.zeros(2 * layout.loads)
-    state = flat_state(layout, noisy, Policy.FAST)
+    draw = make_draw(np.zeros(2 * layout.loads))
+    state = flat_state(layout, draw.noisy, Policy.FAST)
     workspace = new_workspace(layout, 1, MOST_BLOCKS)
-    return noisy.nbytes + _bytes(state) + _bytes(workspace) - workspace.owner.nbytes
+    return _bytes(draw) + _bytes(state) + _bytes(workspace) - workspace.owner.nbytes
 
 
 def _bytes(arrays: Iterable[NDArray[Any]]) -> int:

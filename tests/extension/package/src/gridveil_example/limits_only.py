@@ -13,7 +13,9 @@ class LimitsOnly(FidelityMethod):
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads, with generators free within their limits."""
         bands = limit_bands(problem.network.generators)
-        found, solves, iterations = nearest_loads(problem.network, problem.noisy, bands, None)
+        found, solves, iterations = nearest_loads(
+            problem.network, problem.noisy, bands, None, weights=problem.weights
+        )
         return Found(found.status, found.p, found.q, found.point, bands, solves, iterations)
 
     @classmethod
