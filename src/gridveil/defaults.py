@@ -2,11 +2,14 @@
 
 from typing import Final
 
-MECHANISM: Final = "polar-laplace"
+MECHANISM: Final = "product-laplace"
+"""Where a distance α in p.u. or MVA is given; a distance in per cent has its own."""
+HIDE: Final = "10%"
+"""What a release hides: a change of each load by so much."""
 CALIBRATION: Final = "sound"
 EPSILON: Final = "1"
 ALPHA: Final = "0.1"
-"""In p.u."""
+"""In p.u., for a mechanism with such a distance by name."""
 BETA: Final = "0.01"
 METHOD: Final = "bilevel"
 BAND: Final = "generator"

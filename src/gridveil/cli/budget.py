@@ -6,7 +6,7 @@ import typer
 
 from gridveil import defaults
 from gridveil.cli.ledger import accounts_table
-from gridveil.cli.options import AlphaOption, EpsilonOption, JsonOption, LedgerOption
+from gridveil.cli.options import AlphaOption, EpsilonOption, HideOption, JsonOption, LedgerOption
 from gridveil.cli.output import console, print_json
 from gridveil.network.library import load_case
 from gridveil.privacy import budget as accounts_of
@@ -52,7 +52,8 @@ def cap(
 def explain(
     case: Annotated[str, typer.Argument(help="The case a release would be made of.")],
     epsilon: EpsilonOption = defaults.EPSILON,
-    alpha: AlphaOption = defaults.ALPHA,
+    hide: HideOption = None,
+    alpha: AlphaOption = None,
     ledger: LedgerOption = None,
 ) -> None:
     """Say whether a release would be allowed and what it would cost; nothing is spent.
@@ -61,7 +62,7 @@ def explain(
     """
     network = load_case(case)
     try:
-        charge = accounts_of.explain(network, epsilon, alpha, ledger)
+        charge = accounts_of.explain(network, epsilon, hide, alpha, ledger)
     except BudgetExceededError as error:
         console.print(f"refused: {error}", soft_wrap=True)
         raise typer.Exit(REFUSED) from None

@@ -27,6 +27,8 @@ from gridveil.cli.options import (
     CostsSourceOption,
     DeclarePublicOption,
     EpsilonOption,
+    FloorOption,
+    HideOption,
     LedgerOption,
     MechanismOption,
     NewRegisterOption,
@@ -64,9 +66,11 @@ class RunOptions:
     """The settings of a run."""
 
     epsilon: EpsilonOption = defaults.EPSILON
-    alpha: AlphaOption = defaults.ALPHA
+    hide: HideOption = None
+    floor: FloorOption = None
+    alpha: AlphaOption = None
     beta: BetaOption = defaults.BETA
-    mechanism: MechanismOption = defaults.MECHANISM
+    mechanism: MechanismOption = None
     policy: Annotated[Policy, typer.Option(help="How penalties change.")] = Policy.FAST
     max_iterations: Annotated[int, typer.Option(min=1, help="At most.")] = defaults.MAX_ITERATIONS
     tolerance: Annotated[float, typer.Option(help="Of the residuals, in p.u.")] = defaults.TOLERANCE

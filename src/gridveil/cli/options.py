@@ -38,9 +38,31 @@ def registry_option(registry: Registry[Any], text: str) -> Any:
 
 CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a case file.")]
 EpsilonOption = Annotated[str, typer.Option(help="Privacy budget ε.")]
-AlphaOption = Annotated[str, typer.Option(help="Distance α of loads hard to tell, in p.u.")]
+AlphaOption = Annotated[
+    str | None,
+    typer.Option(help="The same as --hide, as the paper says it: a distance α in p.u."),
+]
+HideOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="10%|5MVA|20%rating",
+        help="The change of a load that is hidden: a part of each load, MVA, or a part of each "
+        "load's public rating.",
+        show_default=defaults.HIDE,
+    ),
+]
+FloorOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="1MVA",
+        help="For --hide in %: the load below which per cent turn into a fixed amount.",
+        show_default="by public numbers",
+    ),
+]
 BetaOption = Annotated[str, typer.Option(help="How far costs may be off, relatively.")]
-MechanismOption = Annotated[str, registry_option(MECHANISMS, "The privacy mechanism.")]
+MechanismOption = Annotated[
+    str | None, registry_option(MECHANISMS, "The privacy mechanism; by what is hidden if none.")
+]
 CalibrationOption = Annotated[
     str, typer.Option(help="Of a mechanism that has several: sound, or as the paper prints it.")
 ]
@@ -116,8 +138,14 @@ class NoiseOptions:
     """How loads are protected."""
 
     epsilon: EpsilonOption = defaults.EPSILON
-    alpha: AlphaOption = defaults.ALPHA
-    mechanism: MechanismOption = defaults.MECHANISM
+    hide: HideOption = None
+    floor: FloorOption = None
+    ratings: Annotated[
+        Path | None,
+        typer.Option(help="Public ratings for --hide 20%rating, a CSV: bus, rating_mva."),
+    ] = None
+    alpha: AlphaOption = None
+    mechanism: MechanismOption = None
     calibration: CalibrationOption = defaults.CALIBRATION
     bounds: Annotated[
         Path | None,

@@ -20,6 +20,8 @@ from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.privacy.bounds import simulation_bounds
+from gridveil.privacy.calibration import exact
+from gridveil.privacy.choice import default_floor
 from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
 
@@ -83,6 +85,7 @@ def make_draws(task: Task) -> tuple[Network, FloatArray, list[NoisyLoads]]:
         task.alpha,
         calibration=task.calibration,
         bounds=simulation_bounds(network),
+        floor=default_floor(network) / exact(network.base_mva, "base"),
     )
     draws = [simulate_loads(network, mechanism, seed) for seed in task.seeds]
     return network, original.generator_costs, draws

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gridveil.admm.options import AgentOptions
-from gridveil.defaults import ALPHA, BAND, BETA, CALIBRATION, EPSILON, MECHANISM, METHOD
+from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.phase import check_choices, restore
@@ -18,10 +18,12 @@ from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.privacy.bounds import PublicBounds, as_bounds, simulation_bounds
 from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.choice import noise_choice
+from gridveil.privacy.hide import Hide
 from gridveil.privacy.mechanisms.base import Mechanism
-from gridveil.privacy.mechanisms.clamp import clamped
-from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
+from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
+from gridveil.privacy.ratings import PublicRatings
 from gridveil.publication.costs import CostsLike, as_public_costs
 
 _GIVEN = "the costs given"
@@ -96,9 +98,12 @@ def simulate(
     network: Network | str | Path,
     *,
     epsilon: Number = EPSILON,
-    alpha: Number = ALPHA,
+    hide: Hide | str | None = None,
+    floor: Number | None = None,
+    ratings: PublicRatings | str | Path | None = None,
+    alpha: Number | None = None,
     beta: Number = BETA,
-    mechanism: Mechanism | str = MECHANISM,
+    mechanism: Mechanism | str | None = None,
     calibration: str = CALIBRATION,
     bounds: PublicBounds | str | Path | None = None,
     seed: int = 1,
@@ -115,9 +120,13 @@ def simulate(
     Args:
         network: The network, or its name or path.
         epsilon: The budget ε.
-        alpha: The distance α, in p.u.
+        hide: The change of a load that is hidden: "10%" of each load (if nothing is said),
+            "5MVA", or "20%rating" of each load's public rating.
+        floor: For hide in per cent: the load in MVA below which it turns into a fixed amount.
+        ratings: The public ratings of loads, or their file.
+        alpha: The same as hide, as the paper says it: a distance α in p.u.
         beta: How far costs may be off O*, relatively.
-        mechanism: A name of the registry, or a mechanism, which has its own ε and α.
+        mechanism: A name of the registry, or a mechanism, which has its own ε and distance.
         calibration: Of a mechanism by name that has several.
         bounds: Public bounds; a mechanism that needs them takes them from the loads if None.
         seed: The draw.
@@ -136,7 +145,14 @@ def simulate(
         True
     """
     network = as_network(network)
-    chosen = _mechanism(network, mechanism, epsilon, alpha, calibration, bounds)
+    if isinstance(mechanism, str | None):
+        limits = as_bounds(bounds, network)
+        if limits is None and mechanism is not None and MECHANISMS.get(mechanism).needs_bounds:
+            limits = simulation_bounds(network)
+        choice = noise_choice(mechanism, hide, alpha, floor, ratings, calibration, limits)
+        chosen = choice.make(network, epsilon)
+    else:
+        chosen = mechanism
     solver, share = make_method(method, agents), float(exact(beta, "beta"))
     check_choices(solver, share, band)
     notify(f"solving {network.name}")
@@ -155,23 +171,6 @@ def simulate(
     restored = restore(network, noisy, public, share, solver, band)
     central = restore(network, noisy, public, share, "central") if compare_central else None
     return Simulation(network, share, original, noisy, noisy_opf, restored, central, not unchecked)
-
-
-def _mechanism(
-    network: Network,
-    mechanism: Mechanism | str,
-    epsilon: Number,
-    alpha: Number,
-    calibration: str,
-    bounds: PublicBounds | str | Path | None,
-) -> Mechanism:
-    if not isinstance(mechanism, str):
-        return mechanism
-    limits = as_bounds(bounds, network)
-    if limits is None and MECHANISMS.get(mechanism).needs_bounds:
-        limits = simulation_bounds(network)
-    made = make_mechanism(mechanism, epsilon, alpha, calibration=calibration, bounds=limits)
-    return clamped(made, limits)
 
 
 def _solved(network: Network) -> OPFResult:

@@ -51,6 +51,8 @@ class Network(ArrayRecord):
     )
     """Keys of its loads, and of those out of service, where the source has other than bus numbers;
     see load_keys.py."""
+    load_ratings: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
+    """The public rating of each load in MVA, 0 where there is none, if the source has them."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())

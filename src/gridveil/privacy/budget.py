@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from gridveil.defaults import ALPHA, EPSILON
+from gridveil.defaults import EPSILON
 from gridveil.errors import GridveilError
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number
+from gridveil.privacy.choice import noise_choice
+from gridveil.privacy.hide import Hide
 from gridveil.privacy.ledger.ledger import Ledger, existing_ledger, opened_ledger
 from gridveil.privacy.ledger.owner import owner_of
 from gridveil.privacy.ledger.records import Account
-from gridveil.privacy.phase import spending
+from gridveil.privacy.phase import spending_of
 from gridveil.privacy.plausible_distance import check_distance
 
 
@@ -69,7 +71,8 @@ def cap(
 def explain(
     network: Network | str | Path,
     epsilon: Number = EPSILON,
-    alpha: Number = ALPHA,
+    hide: Hide | str | None = None,
+    alpha: Number | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> Fraction:
     """Return what a release would charge each load; nothing is spent.
@@ -77,7 +80,8 @@ def explain(
     Args:
         network: The network it would be made of.
         epsilon: Its ε.
-        alpha: Its α, in p.u.
+        hide: What it hides, such as "10%" of each load or "5MVA".
+        alpha: The same as a distance α, in p.u.
         ledger: The ledger, or its place; None for the user's own.
 
     Raises:
@@ -89,7 +93,8 @@ def explain(
         1.0
     """
     of = as_network(network)
+    mechanism = noise_choice(hide=hide, alpha=alpha).make(of, epsilon)
     with existing_ledger(ledger) as book:
-        asked = spending(owner_of(of), epsilon, alpha)
+        asked = spending_of(owner_of(of), mechanism)
         check_distance(of, asked, book.distance_of(asked))
         return book.check(asked)

@@ -67,6 +67,11 @@ class Guarantee:
     warning: str = ""
     """What a user should know beforehand; unlike a caution it does not stop a release."""
 
+    @property
+    def largest_distance(self) -> float | None:
+        """The distance up to which every load is hidden, or the largest where they differ."""
+        return max(self.distances) if self.distances else self.distance
+
     def sentence(self, base_mva: float) -> str:
         """Return the promise in plain words, with distances in MVA or per cent."""
         return promise(

@@ -184,7 +184,13 @@ def spending_of(
 ) -> Spending:
     """Return what a mechanism asks of the budget of every load, and further ε at its distance."""
     charge = charge_of(mechanism, owner.base_mva)
-    return _spending(owner, replace(charge, epsilon=charge.epsilon + further), specification)
+    asked = _spending(owner, replace(charge, epsilon=charge.epsilon + further), specification)
+    if mechanism.load_distances is None:
+        return asked
+    distances = tuple(_distance_mva(one, owner.base_mva) for one in mechanism.load_distances)
+    return replace(
+        asked, charge=replace(asked.charge, distance=min(distances)), distances=distances
+    )
 
 
 def _spending(

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.privacy.ledger.records import Spending
@@ -20,28 +21,43 @@ _KVA = 1000.0
 def plausible_range(network: Network) -> tuple[float, float]:
     """Return the least and the largest distance, in MVA, that can be meant for a network.
 
-    The size of a load is taken for the lesser of the generators' capacity divided by the number of
-    loads, and the median of what the branches at a load can carry. No load is larger than the
-    capacity of all generators, or than what branches and generators at its bus can give. What has
-    no limit says nothing.
+    No load is larger than the capacity of all generators, or than what branches and generators at
+    its bus can give. What has no limit says nothing.
     """
-    base, gens, lines, at = network.base_mva, network.generators, network.lines, network.loads.bus
+    at = network.loads.bus
+    capacity, carried, generated = _reach(network)
+    largest = min(capacity, float(np.max((carried + generated)[at], initial=0.0)))
+    typical = typical_load(network)
+    return (
+        _rounded(SMALLEST_SHARE * (0.0 if typical is None else typical)),
+        _rounded(largest if largest > 0 else float("inf")),
+    )
+
+
+def typical_load(network: Network) -> float | None:
+    """Return the size of a load in MVA as far as public numbers tell; None where none does.
+
+    It is the lesser of the generators' capacity divided by the number of loads, and the median of
+    what the branches at a load can carry.
+    """
+    at = network.loads.bus
+    capacity, carried, _ = _reach(network)
+    sizes = (capacity / max(len(at), 1), float(np.median(carried[at])) if len(at) else 0.0)
+    return min((size for size in sizes if 0 < size < np.inf), default=None)
+
+
+def _reach(network: Network) -> tuple[float, FloatArray, FloatArray]:
+    """Return all capacity, and what branches and generators give at each bus, in MVA."""
+    base, gens, lines = network.base_mva, network.generators, network.lines
     p, q = (
         np.maximum(np.abs(low), np.abs(high)) * base
         for low, high in ((gens.p_min, gens.p_max), (gens.q_min, gens.q_max))
     )
-    capacity = float(p.sum()) if len(p) else np.inf
     carried, generated = np.zeros(len(network.buses)), np.zeros(len(network.buses))
     for ends in (lines.from_bus, lines.to_bus):
         np.add.at(carried, ends, lines.rate * base)
     np.add.at(generated, gens.bus, np.hypot(p, q))
-    sizes = (capacity / max(len(at), 1), float(np.median(carried[at])) if len(at) else 0.0)
-    known = [size for size in sizes if 0 < size < np.inf]
-    largest = min(capacity, float(np.max((carried + generated)[at], initial=0.0)))
-    return (
-        _rounded(SMALLEST_SHARE * min(known, default=0.0)),
-        _rounded(largest if largest > 0 else float("inf")),
-    )
+    return float(p.sum()) if len(p) else np.inf, carried, generated
 
 
 def _rounded(distance: float) -> float:

@@ -40,11 +40,19 @@ class Protection(Part):
     epsilon_costs: NotNegative
     """The part of ε that paid for the costs O*."""
     delta: Annotated[float, Field(ge=0, lt=1)]
+    kind: Literal["absolute", "relative"] = "absolute"
+    """What the distance is measured in: MVA, or parts of the load."""
     alpha_pu: Positive | None
-    """The distance α; null where ε holds for any two values within public bounds."""
+    """The distance α; null where it is another for each load, relative, or any within bounds."""
     alpha_mva: Positive | None
+    relative_distance: Positive | None = None
+    """Of a relative promise: 0.1 is 10 % of the load."""
+    floor_pu: Positive | None = None
+    """Below it, a relative distance becomes an absolute one."""
+    floor_mva: Positive | None = None
     metric: str
     grid_step_pu: Positive
+    """In the coordinates of the mechanism where the distance is relative, and so is the scale."""
     noise_scale_pu: Positive | None
     parameters: dict[str, str]
     """Every parameter of the mechanism as exact text; none in releases of version 1."""
@@ -54,7 +62,9 @@ class Protection(Part):
     cumulative_epsilon: Positive
     """The most any load has spent, earlier releases of this network included."""
     cumulative_distance_mva: Positive | None
-    """The distance at which that is counted."""
+    """The distance at which that is counted; null where each load has one of its own."""
+    cumulative_relative_distance: Positive | None = None
+    """The same for a relative promise, with a floor of 1 MVA."""
     entropy: Literal["exact sampling from operating-system entropy"]
     loads: int
     not_covered: list[str]
@@ -65,6 +75,13 @@ class Protection(Part):
             raise ValueError("the costs cannot have taken all of epsilon")
         if (self.alpha_pu is None) != (self.alpha_mva is None):
             raise ValueError("a distance stands in p.u. and in MVA, or in neither")
+        relative = (self.relative_distance, self.floor_pu, self.floor_mva)
+        is_relative = self.kind == "relative"
+        if any((value is None) == is_relative for value in relative):
+            raise ValueError("a relative promise has a distance and a floor, others have neither")
+        counted = (self.cumulative_distance_mva, self.cumulative_relative_distance)
+        if counted[not is_relative] is not None or (is_relative and self.alpha_pu is not None):
+            raise ValueError("a distance is in MVA or relative, as the promise is")
         return self
 
 

@@ -4,15 +4,14 @@ import hashlib
 from collections.abc import Callable
 from fractions import Fraction
 
-from gridveil.defaults import ALPHA, CALIBRATION
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
-from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.choice import NoiseChoice
 from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
-from gridveil.privacy.mechanisms.clamp import Clamped, clamped
-from gridveil.privacy.mechanisms.registry import MECHANISMS, make_mechanism
+from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.total import total_id
 from gridveil.publication.cost_share import CostShare, best_share, cost_shares
@@ -32,31 +31,24 @@ def default_id(
 
 
 def mechanism_maker(
-    mechanism: Mechanism | str,
+    network: Network,
+    mechanism: Mechanism | str | None,
+    choice: NoiseChoice,
     epsilon: Number | None,
-    alpha: Number | None,
-    calibration: str,
-    bounds: PublicBounds | None,
 ) -> Callable[[Fraction], Mechanism]:
     """Return what makes the mechanism of the loads for an ε; an object has its own."""
-    if not isinstance(mechanism, str):
-        check_mechanism(mechanism)
-        _check_own_parameters(epsilon, alpha, calibration, bounds)
-        known = checked_name(mechanism)
-        return lambda _: known
-    name, distance = mechanism, ALPHA if alpha is None else alpha
-
-    def make(for_loads: Fraction) -> Mechanism:
-        made = make_mechanism(name, for_loads, distance, calibration=calibration, bounds=bounds)
-        return clamped(made, bounds)
-
-    return make
+    if isinstance(mechanism, str | None):
+        return lambda for_loads: choice.make(network, for_loads)
+    check_mechanism(mechanism)
+    _check_own_parameters(epsilon, choice)
+    known = checked_name(mechanism)
+    return lambda _: known
 
 
 def cost_budget_of(
     asked: Number | None,
     provenance: Provenance,
-    mechanism: Mechanism | str,
+    mechanism: Mechanism | str | None,
     make: Callable[[Fraction], Mechanism],
     epsilon: Fraction,
     network: Network,
@@ -70,7 +62,7 @@ def cost_budget_of(
             return budget, ()
         if provenance is not Provenance.PRIVATE:
             raise GridveilError(PRIVATE_COSTS_ONLY)
-        if not isinstance(mechanism, str):
+        if not isinstance(mechanism, str | None):
             raise GridveilError(
                 "cost budget: it is a part of ε; give the mechanism by name, with the whole ε"
             )
@@ -80,30 +72,25 @@ def cost_budget_of(
                 "is a part"
             )
         return budget, ()
-    if provenance is not Provenance.PRIVATE or not isinstance(mechanism, str):
+    if provenance is not Provenance.PRIVATE or not isinstance(mechanism, str | None):
         return Fraction(0), ()
     guarantee = make(epsilon).guarantee()
     if guarantee.kind is not Metric.ABSOLUTE:
         return Fraction(0), ()
-    distance = guarantee.distance
-    shares = cost_shares(make, epsilon, distance, len(network.loads))
+    shares = cost_shares(make, epsilon, guarantee.largest_distance, len(network.loads))
     best = best_share(shares)
     return (Fraction(0) if best is None else best.share * epsilon), shares
 
 
-def _check_own_parameters(
-    epsilon: Number | None,
-    alpha: Number | None,
-    calibration: str,
-    bounds: PublicBounds | None,
-) -> None:
+def _check_own_parameters(epsilon: Number | None, choice: NoiseChoice) -> None:
     """Refuse parameters beside a mechanism that is an object and has its own."""
-    if epsilon is not None or alpha is not None or calibration != CALIBRATION:
-        raise GridveilError(
-            "epsilon, alpha, calibration: a mechanism given as an object has its own"
-        )
-    if bounds is not None:
+    if choice.bounds is not None:
         raise GridveilError("bounds: clamp a mechanism given as an object with gridveil.Clamped")
+    if epsilon is not None or choice != NoiseChoice():
+        raise GridveilError(
+            "epsilon, alpha, hide, floor, ratings, calibration: a mechanism given as an object has "
+            "its own"
+        )
 
 
 def checked_name(mechanism: Mechanism) -> Mechanism:
@@ -119,7 +106,7 @@ def checked_name(mechanism: Mechanism) -> Mechanism:
 def total_distance(mechanism: Mechanism) -> float:
     """Return the distance α at which a total is bought: that of the mechanism, if it has one."""
     guarantee = mechanism.guarantee()
-    alpha = guarantee.distance
+    alpha = guarantee.largest_distance
     if alpha is None or guarantee.kind is not Metric.ABSOLUTE:
         raise GridveilError(
             "costs can be bought with a mechanism only that has a distance in MVA, such as "

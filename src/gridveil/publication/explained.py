@@ -16,6 +16,7 @@ from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import complex_flows
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
 from gridveil.publication.folder import HISTORY, POSITIONS
@@ -61,7 +62,7 @@ def explained(
         texts=(*texts, *page_texts(), made.files[POSITIONS]),  # drawn from the blank network
         private=private,
         released=made.published.network.loads.values,
-        grid_step=noisy.guarantee.step,
+        grid_step=noisy.guarantee.step if noisy.guarantee.kind is Metric.ABSOLUTE else None,
         kept=kept,
     )
 

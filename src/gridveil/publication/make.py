@@ -28,6 +28,7 @@ from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, viol
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger.records import Entry
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.case_file import PublishedCase, publish
 from gridveil.publication.certificate import (
@@ -325,6 +326,8 @@ def promised(basis: Basis) -> Guarantee:
 
 def _protection(basis: Basis, network: Network) -> Protection:
     entry, base, promise = basis.entry, network.base_mva, promised(basis)
+    is_relative = promise.kind is Metric.RELATIVE
+    counted = "cumulative_relative_distance" if is_relative else "cumulative_distance_mva"
     figures = {
         "promise": promise.sentence(base),
         "unit": promise.unit,
@@ -332,21 +335,35 @@ def _protection(basis: Basis, network: Network) -> Protection:
         "epsilon": promise.epsilon,
         "epsilon_costs": basis.epsilon_costs,
         "delta": promise.delta,
-        "alpha_pu": promise.distance,
-        "alpha_mva": None if promise.distance is None else promise.distance * base,
+        **_distances(promise, base),
         "metric": promise.metric,
         "grid_step_pu": promise.step,
         "noise_scale_pu": promise.scale,
         "parameters": dict(basis.parameters),
         "caution": promise.caution,
         "cumulative_epsilon": float(entry.cumulative),
-        "cumulative_distance_mva": None if entry.distance is None else float(entry.distance),
+        "cumulative_distance_mva": None,
+        counted: None if entry.distance is None else float(entry.distance),
         "entropy": basis.origin.value,
         "loads": len(network.loads),
         "bounds": basis.parameters.get("bounds", ""),
         "not_covered": uncovered(promise.not_covered, basis.costs.provenance, promise.delta),
     }
     return Protection.model_validate(figures)
+
+
+def _distances(promise: Guarantee, base: float) -> dict[str, object]:
+    """Return the distance of a promise: α, a relative one with its floor, or none for all loads."""
+    figures: dict[str, object] = {"kind": promise.kind.value, "alpha_pu": None, "alpha_mva": None}
+    if promise.kind is Metric.RELATIVE and promise.floor is not None:
+        figures |= {
+            "relative_distance": promise.distance,
+            "floor_pu": promise.floor,
+            "floor_mva": promise.floor * base,
+        }
+    elif promise.distances is None and promise.distance is not None:
+        figures |= {"alpha_pu": promise.distance, "alpha_mva": promise.distance * base}
+    return figures
 
 
 def _fidelity(

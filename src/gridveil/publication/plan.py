@@ -19,7 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.options import AgentOptions
-from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, MECHANISM, METHOD
+from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
@@ -32,7 +32,9 @@ from gridveil.network.network import Network
 from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds
 from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.choice import noise_choice
 from gridveil.privacy.guarantee import Guarantee
+from gridveil.privacy.hide import Hide
 from gridveil.privacy.ledger.ledger import NEW, Ledger, existing_ledger
 from gridveil.privacy.ledger.owner import owner_of, register_choice
 from gridveil.privacy.ledger.records import Entry, RegisterChoice, Spending
@@ -48,6 +50,7 @@ from gridveil.privacy.phase import (
     spending_of,
 )
 from gridveil.privacy.plausible_distance import check_distance
+from gridveil.privacy.ratings import PublicRatings
 from gridveil.privacy.total import NoisyTotal, moved_to_total, privatise_total, total_id
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
@@ -90,9 +93,12 @@ class ReleaseChoices(TypedDict, total=False):
     """The choices of `plan_release` and `release`; see `plan_release` for each."""
 
     epsilon: Number | None
+    hide: Hide | str | None
+    floor: Number | None
+    ratings: PublicRatings | str | Path | None
     alpha: Number | None
     beta: Number
-    mechanism: Mechanism | str
+    mechanism: Mechanism | str | None
     calibration: str
     bounds: PublicBounds | str | Path | None
     accept_unsound: bool
@@ -500,9 +506,12 @@ def plan_release(
     network: Network | str | Path,
     *,
     epsilon: Number | None = None,
+    hide: Hide | str | None = None,
+    floor: Number | None = None,
+    ratings: PublicRatings | str | Path | None = None,
     alpha: Number | None = None,
     beta: Number = BETA,
-    mechanism: Mechanism | str = MECHANISM,
+    mechanism: Mechanism | str | None = None,
     calibration: str = CALIBRATION,
     bounds: PublicBounds | str | Path | None = None,
     accept_unsound: bool = False,
@@ -525,9 +534,16 @@ def plan_release(
     Args:
         network: The network, or its name or path.
         epsilon: The budget ε of the release (1 if not said); what buys costs is a part of it.
-        alpha: The distance α of loads that are hard to tell apart, in p.u. (0.1 if not said).
+        hide: The change of a load that is hidden: "10%" of each load (if nothing is said),
+            "5MVA", or "20%rating" of each load's public rating.
+        floor: Where hide is in per cent of each load: the load, in MVA, below which per cent turn
+            into a fixed amount. The size of loads decides, as public numbers tell it, if None.
+        ratings: The public ratings of loads, or a CSV file with the columns bus and rating_mva;
+            those of a pandapower net (sn_mva) if None.
+        alpha: The same as hide, as the paper says it: a distance α in p.u.
         beta: How far costs may be off O*, relatively.
-        mechanism: A name of the registry, or a mechanism, which has its own ε and α.
+        mechanism: A name of the registry, or a mechanism, which has its own ε and distance. None
+            takes relative-laplace for per cent, and product-laplace for MVA, p.u. and ratings.
         calibration: Of a mechanism by name that has several.
         bounds: Public bounds of the loads: for a mechanism that needs them, or to clamp to.
         accept_unsound: Use a mechanism whose promise has a caution; refused otherwise.
@@ -572,7 +588,9 @@ def plan_release(
         known = as_public_costs(costs, costs_source, network)
     share = float(exact(beta, "beta"))
     limits = as_bounds(bounds, network)
-    make = mechanism_maker(mechanism, epsilon, alpha, calibration, limits)
+    name = mechanism if isinstance(mechanism, str) else None
+    choice = noise_choice(name, hide, alpha, floor, ratings, calibration, limits)
+    make = mechanism_maker(network, mechanism, choice, epsilon)
     whole = exact(EPSILON if epsilon is None else epsilon, "epsilon")
     budget, shares = cost_budget_of(cost_budget, provenance, mechanism, make, whole, network)
     chosen = make(whole - budget)

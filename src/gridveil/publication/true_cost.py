@@ -74,7 +74,7 @@ def _noise(parameters: Mapping[str, str], epsilon_costs: float) -> LoadNoise | N
             return None
         if not epsilon_costs:
             return LoadNoise(mechanism, None)
-        alpha = mechanism.guarantee().distance
+        alpha = mechanism.guarantee().largest_distance
         return (
             None if alpha is None else LoadNoise(mechanism, ProductLaplace.of(epsilon_costs, alpha))
         )

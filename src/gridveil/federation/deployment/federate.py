@@ -3,13 +3,14 @@
 import hashlib
 import tempfile
 from collections.abc import Callable, Collection, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.policy import Policy
-from gridveil.defaults import ALPHA, BETA, EPSILON, MAX_ITERATIONS, MECHANISM, TOLERANCE
+from gridveil.defaults import BETA, EPSILON, MAX_ITERATIONS, TOLERANCE
 from gridveil.errors import GridveilError, document_errors
 from gridveil.federation.deployment.assembly import assemble_release, draft_of_run
 from gridveil.federation.deployment.local_configs import write_configs
@@ -27,6 +28,7 @@ from gridveil.fidelity.weights import metric_weights
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.choice import noise_choice
 from gridveil.privacy.ledger.ledger import Ledger, Place
 from gridveil.privacy.ledger.owner import network_id, owner_of, register_choice
 from gridveil.privacy.ledger.records import RegisterChoice
@@ -54,9 +56,11 @@ def federate(
     parties: int | None = None,
     partition: Partition | str | Path | None = None,
     epsilon: Number = EPSILON,
-    alpha: Number = ALPHA,
+    hide: Hide | str | None = None,
+    floor: Number | None = None,
+    alpha: Number | None = None,
     beta: Number = BETA,
-    mechanism: str = MECHANISM,
+    mechanism: str | None = None,
     policy: Policy | str = Policy.FAST,
     max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
@@ -82,7 +86,10 @@ def federate(
         parties: Cut the network into this number of parties,
         partition: or who owns what, or the CSV file that says so.
         epsilon: Privacy budget ε of each load.
-        alpha: Distance α up to which loads are indistinguishable, in p.u.
+        hide: The change of a load that is hidden: "10%" of each load (if nothing is said), or
+            "5MVA".
+        floor: For hide in per cent: the load in MVA below which it turns into a fixed amount.
+        alpha: The same as hide, as the paper says it: a distance α in p.u.
         beta: How far costs may differ from O*, relatively.
         mechanism: Name of the privacy mechanism; one that needs no public bounds.
         policy: How penalties change.
@@ -120,14 +127,16 @@ def federate(
     owned = _partition(network, parties, partition)
     provenance = cost_provenance(costs, costs_source, declare_public)
     public = _known_costs(network, provenance, costs, costs_source)
+    name, distance, x0 = noise_choice(mechanism, hide, alpha, floor).resolved(network)
     with document_errors("federate"):
         run = Run(
             id=release_id
-            or default_release_id(network, owned, epsilon, alpha, mechanism, provenance),
+            or default_release_id(network, owned, epsilon, distance, name, provenance, x0),
             parties=owned.parties,
-            mechanism=str(mechanism),
+            mechanism=name,
             epsilon=str(exact(epsilon, "epsilon")),
-            alpha=str(exact(alpha, "alpha")),
+            alpha=str(distance),
+            floor=None if x0 is None else str(x0),
             beta=float(exact(beta, "beta")),
             policy=Policy(policy),
             max_iterations=max_iterations,
@@ -168,12 +177,15 @@ def default_release_id(
     alpha: Number,
     mechanism: str,
     provenance: Provenance,
+    floor: Fraction | None = None,
 ) -> str:
     """Return the id of a release without one: the same parties and parameters draw only once."""
     text = (
         f"{network_id(network)} {partition} {exact(epsilon, 'epsilon')} {exact(alpha, 'alpha')} "
         f"{mechanism} {provenance}"
     )
+    if floor is not None:
+        text += f" {floor}"
     return f"{network.name}-federated-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 

@@ -22,7 +22,7 @@ def run_mechanism(run: Run) -> Mechanism:
             f"the {run.mechanism} mechanism needs public bounds of every load, which a federation "
             "does not have; choose another"
         )
-    return make_mechanism(run.mechanism, run.epsilon, run.alpha)
+    return make_mechanism(run.mechanism, run.epsilon, run.alpha, floor=run.floor)
 
 
 def draw_noisy_loads(

@@ -24,7 +24,9 @@ class Run(BaseModel):
     epsilon: Annotated[str, Field(min_length=1)]
     """As text, so that one tenth is exactly one tenth."""
     alpha: Annotated[str, Field(min_length=1)]
-    """In p.u., as text."""
+    """In p.u., or a part of the load for a mechanism whose distance is relative, as text."""
+    floor: str | None = None
+    """Of a relative distance, in p.u., as text."""
     beta: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     policy: Policy = Policy.FAST
     max_iterations: Annotated[int, Field(ge=1, le=10_000_000)] = MAX_ITERATIONS
@@ -50,5 +52,7 @@ class Run(BaseModel):
         """Return the digest that members compare in the handshake; their patience may differ."""
         # What earlier versions did not have counts where it is used, so that digests stay.
         left_out = {"patience"} if self.costs_private else {"patience", "costs_private"}
+        if self.floor is None:
+            left_out.add("floor")
         text = self.model_dump_json(exclude=left_out)
         return hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]

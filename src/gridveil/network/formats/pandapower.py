@@ -124,7 +124,9 @@ def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = Non
             "the pandapower net has costs of reactive power, which are not supported"
         )
     network = network_from_tables(_tables(ppc), float(ppc["baseMVA"]), name, load_buses)
-    return replace(network, load_keys=_load_keys(net, network))
+    return replace(
+        network, load_keys=_load_keys(net, network), load_ratings=_load_ratings(net, network)
+    )
 
 
 def net_from_network(network: Network) -> Any:
@@ -235,6 +237,21 @@ def _load_keys(net: Any, network: Network) -> tuple[tuple[tuple[str, ...], ...],
         number = int(place[bus]) + 1
         (at_bus[number] if in_service and number in at_bus else idle).append(f"load {index}")
     return tuple(tuple(keys) or (bus_key(n),) for n, keys in at_bus.items()), tuple(idle)
+
+
+def _load_ratings(net: Any, network: Network) -> tuple[float, ...] | None:
+    """Return the rating of each load in MVA, all loads of a bus added up; 0 where one has none."""
+    if "sn_mva" not in net.load.columns or not net.load.sn_mva.notna().any():
+        return None
+    place = net._pd2ppc_lookups["bus"]
+    found: dict[int, list[float]] = {number: [] for number in network.load_buses}
+    for bus, in_service, rating in zip(
+        net.load.bus, net.load.in_service, net.load.sn_mva, strict=True
+    ):
+        number = int(place[bus]) + 1
+        if in_service and number in found:
+            found[number].append(float(rating) if rating > 0 else 0.0)
+    return tuple(sum(ratings) if all(ratings) else 0.0 for ratings in found.values())
 
 
 def _tables(ppc: Any) -> dict[str, FloatArray]:

@@ -83,6 +83,8 @@ class StatedProtection:
     """The distance of a relative promise, which has no α in p.u."""
     floor_pu: float | None = None
     """The floor of a relative distance."""
+    loads: int = 0
+    """How many there are."""
 
     @property
     def distance(self) -> float | None:
@@ -172,6 +174,11 @@ class Mechanism(ABC):
 
         It stands in the ledger and in the certificate.
         """
+
+    @property
+    def load_distances(self) -> tuple[Fraction, ...] | None:
+        """The exact distance of each load, in p.u., where they differ."""
+        return None
 
     def noise_variance(self) -> float | None:
         """Return the variance of P, and of Q, in p.u.², where it is the same for every load.

@@ -86,6 +86,11 @@ class Clamped(Mechanism):
         """Return the other mechanism's loss there: exact inside the bounds, a statistic at them."""
         return self.mechanism.loss(output, one, other)
 
+    @property
+    def load_distances(self) -> tuple[Fraction, ...] | None:
+        """The distances of the other mechanism."""
+        return self.mechanism.load_distances
+
     def noise_variance(self) -> float | None:
         """Return the other mechanism's variance; clamping makes it smaller at the bounds."""
         return self.mechanism.noise_variance()

@@ -15,6 +15,7 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "polar-laplace": "gridveil.privacy.mechanisms.polar_laplace:PolarLaplace",
         "product-laplace": "gridveil.privacy.mechanisms.product_laplace:ProductLaplace",
         "relative-laplace": "gridveil.privacy.mechanisms.relative_laplace:RelativeLaplace",
+        "rated-laplace": "gridveil.privacy.mechanisms.rated_laplace:RatedLaplace",
         "piecewise": "gridveil.privacy.mechanisms.piecewise:Piecewise",
     },
 )

@@ -8,9 +8,11 @@ import numpy as np
 
 from gridveil.admm.history import History
 from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
 from gridveil.opf.operating_point import complex_flows
+from gridveil.privacy.calibration import exact
 from gridveil.publication.case_file import PublishedCase
-from gridveil.publication.certificate import Certificate
+from gridveil.publication.certificate import Certificate, Protection
 from gridveil.publication.report.charts import HOT, Curve, bands, bars, curves, network_graph
 from gridveil.publication.report.html import details, escape, html_page, table
 from gridveil.publication.statements import COSTS_PRIVATE
@@ -18,6 +20,8 @@ from gridveil.publication.statements import COSTS_PRIVATE
 _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator is not drawn."""
 _DRAWN_GENERATORS = 40
+_RATED = "share"
+"""The parameter of a mechanism whose distances are a share of public ratings."""
 
 
 def report_page(
@@ -50,11 +54,7 @@ def report_page(
 
 def _summary(certificate: Certificate) -> str:
     protection, fidelity = certificate.protection, certificate.fidelity
-    alpha = (
-        "any two values within public bounds"
-        if protection.alpha_mva is None
-        else f"{protection.alpha_mva:g} MVA"
-    )
+    alpha = _hidden(protection)
     cards = [
         (f"ε = {protection.epsilon:g}", "privacy budget of this release"),
         (alpha, "difference that is hard to tell"),
@@ -84,13 +84,7 @@ def _guarantee(certificate: Certificate) -> str:
         ("unit of protection", protection.unit),
         ("mechanism", protection.mechanism),
         ("ε, δ", f"{protection.epsilon:g}, {protection.delta:g}"),
-        (
-            "distance α",
-            f"{_or_none(protection.alpha_pu)} p.u., {_or_none(protection.alpha_mva)} MVA",
-        ),
-        ("distance counted as", protection.metric),
-        ("public grid", f"{protection.grid_step_pu:g} p.u."),
-        ("noise scale", f"{_or_none(protection.noise_scale_pu)} p.u."),
+        *_distance_rows(protection),
         ("entropy", protection.entropy),
         ("cumulative ε per load", f"{protection.cumulative_epsilon:g}"),
         ("drawn at", certificate.drawn_at),
@@ -109,6 +103,48 @@ def _guarantee(certificate: Certificate) -> str:
         f"{table(('what', 'where it comes from'), known)}"
         f"{details('All parameters', ('parameter', 'value'), rows)}</section>"
     )
+
+
+def _hidden(protection: Protection) -> str:
+    """Return which change of a load is hidden, in a few words."""
+    if protection.relative_distance is not None:
+        return f"{100 * protection.relative_distance:g} % of a load"
+    if protection.alpha_mva is not None:
+        return f"{protection.alpha_mva:g} MVA"
+    if _RATED in protection.parameters:
+        return f"{_rated_share(protection)} of each rating"
+    return "any two values within public bounds"
+
+
+def _rated_share(protection: Protection) -> str:
+    """Return the share of ratings that is hidden; whatever a certificate says, it is a text."""
+    try:
+        return f"{float(100 * exact(protection.parameters[_RATED], 'share')):g} %"
+    except GridveilError:
+        return "a share"
+
+
+def _distance_rows(protection: Protection) -> list[tuple[str, str]]:
+    """Return what the distance is, and grid and scale in its unit."""
+    unit, scale = "p.u.", protection.noise_scale_pu
+    mva = f"{_or_none(protection.alpha_pu)} p.u., {_or_none(protection.alpha_mva)} MVA"
+    rows = [("distance α", mva)]
+    shown = f"{_or_none(scale)} {unit}"
+    if protection.relative_distance is not None:
+        unit = "in the coordinates of the mechanism"
+        floor = f"{_or_none(protection.floor_pu)} p.u., {_or_none(protection.floor_mva)} MVA"
+        rows = [("relative distance", f"{protection.relative_distance:g}"), ("floor", floor)]
+        shown = f"{_or_none(scale)} {unit}"
+    elif _RATED in protection.parameters:
+        source = protection.parameters.get("source", "")
+        rows = [("distance α", f"{_rated_share(protection)} of each rating"), ("ratings", source)]
+        shown = "one for each load"
+    return [
+        *rows,
+        ("distance counted as", protection.metric),
+        ("public grid", f"{protection.grid_step_pu:g} {unit}"),
+        ("noise scale", shown),
+    ]
 
 
 def _generators(certificate: Certificate, published: PublishedCase) -> str:

@@ -7,9 +7,11 @@ from itertools import islice
 
 from gridveil.claims import Claim, claim, number_claim, stated, unchecked
 from gridveil.errors import GridveilError
+from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import NOT_COVERED
 from gridveil.privacy.mechanisms.base import StatedProtection, checked_claims
 from gridveil.privacy.mechanisms.registry import MECHANISMS
+from gridveil.privacy.relative_distance import ledger_distance
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.certificate_v2 import invariants_before
@@ -47,6 +49,8 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
         yield _named_parameters(certificate)
     if stated_of.alpha_pu is not None and stated_of.alpha_mva is not None:
         yield number_claim("α in MVA", stated_of.alpha_mva, stated_of.alpha_pu * base, _EXACT)
+    if stated_of.floor_pu is not None and stated_of.floor_mva is not None:
+        yield number_claim("floor in MVA", stated_of.floor_mva, stated_of.floor_pu * base, _EXACT)
     yield _invariants(read)
     yield _not_covered(certificate)
     yield _paid(certificate)
@@ -108,6 +112,10 @@ def _mechanism(certificate: Certificate) -> Iterator[Claim]:
             parameters=of.parameters,
             base_mva=certificate.base_mva,
             bounds=of.bounds,
+            kind=of.kind,
+            relative_distance=of.relative_distance,
+            floor_pu=of.floor_pu,
+            loads=of.loads,
         ),
     )
 
@@ -205,24 +213,33 @@ def _named(certificate: Certificate) -> Claim:
 def _spent_here(certificate: Certificate) -> float:
     """Return what this release alone spends, at the distance at which budgets are counted."""
     of = certificate.protection
-    if of.alpha_mva is None or of.cumulative_distance_mva is None:
+    own, counted = of.alpha_mva, of.cumulative_distance_mva
+    if of.relative_distance is not None and of.floor_mva is not None:
+        floor = exact(of.floor_mva, "floor")
+        own = float(ledger_distance(exact(of.relative_distance, "distance"), floor))
+        counted = of.cumulative_relative_distance
+    if own is None or counted is None:
         return of.epsilon
-    return of.epsilon * max(1.0, of.cumulative_distance_mva / of.alpha_mva)
+    return of.epsilon * max(1.0, counted / own)
 
 
 def _spent(certificate: Certificate) -> Iterator[Claim]:
     of, spent = certificate.protection, _spent_here(certificate)
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
-    counted = of.alpha_mva is None or of.cumulative_distance_mva is not None
+    has_distance = of.alpha_mva is not None or of.relative_distance is not None
+    counted_at = (of.cumulative_distance_mva, of.cumulative_relative_distance)
+    counted = not has_distance or any(at is not None for at in counted_at)
     found = f"at least {spent:g}" if counted else "it is counted at no distance"
     name, claimed = "cumulative ε", f"{of.cumulative_epsilon:g}"
     if enough and counted:
         yield stated(name, claimed, f"{found}, as it follows; how much more only the owner knows")
     else:
         yield claim(name, claimed, found, ok=False)
-    distance = "any distance"
+    distance = "any distance" if of.parameters.get("share") is None else "each load's distance"
     if of.cumulative_distance_mva is not None:
         distance = f"{of.cumulative_distance_mva:g} MVA"
+    if of.cumulative_relative_distance is not None:
+        distance = f"{100 * of.cumulative_relative_distance:g} % with a floor of 1 MVA"
     yield stated(
         "released before",
         f"ε = {of.cumulative_epsilon:g} in all, at {distance}",

@@ -1,0 +1,104 @@
+"""Public ratings of loads, contract or transformer sizes: each load's distance follows from its."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from gridveil.errors import GridveilError
+from gridveil.files import read_rows
+from gridveil.network.network import Network
+from gridveil.privacy.calibration import Number, exact
+
+COLUMNS = ("bus", "rating_mva")
+
+
+@dataclass(frozen=True)
+class PublicRatings:
+    """The rating of each load of a network, in MVA, and where it was published.
+
+    Example:
+        >>> from gridveil import PublicRatings
+        >>> PublicRatings.of([10, "2.5"], "grid map").mva
+        (Fraction(10, 1), Fraction(5, 2))
+    """
+
+    mva: tuple[Fraction, ...]
+    source: str
+
+    @classmethod
+    def of(cls, mva: "list[Number] | tuple[Number, ...]", source: str) -> "PublicRatings":
+        """Return ratings in MVA, one for each load in the order of the network."""
+        return cls(tuple(exact(value, "rating") for value in mva), source)
+
+    def __post_init__(self) -> None:
+        if not self.source.strip():
+            raise GridveilError(
+                "ratings need a source: say where they were published; ratings taken from the "
+                "loads themselves would give those away"
+            )
+        for i, rating in enumerate(self.mva, 1):
+            if rating <= 0:
+                raise GridveilError(f"ratings: that of load {i} must be above 0")
+
+
+RatingsLike = PublicRatings | str | Path
+
+
+def read_ratings(path: Path, network: Network) -> PublicRatings:
+    r"""Read the public ratings of a network's loads.
+
+    Args:
+        path: A CSV file with the columns bus and rating_mva.
+        network: Every one of its load buses needs a row.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> from gridveil import load_case, read_ratings
+        >>> path = Path(mkdtemp()) / "ratings.csv"
+        >>> _ = path.write_text("bus,rating_mva\n2,400\n3,400\n4,630\n")
+        >>> [float(rating) for rating in read_ratings(path, load_case("case5_pjm")).mva]
+        [400.0, 400.0, 630.0]
+    """
+    rows: dict[int, Fraction] = {}
+    for place, row in read_rows(path, COLUMNS):
+        try:
+            bus = int(row["bus"])
+        except (TypeError, ValueError):
+            raise GridveilError(f"{place}: bus: a whole number expected") from None
+        if bus in rows:
+            raise GridveilError(f"{place}: bus {bus} is there twice")
+        rows[bus] = exact(row["rating_mva"] or "", f"{place}: rating_mva")
+        if rows[bus] <= 0:
+            raise GridveilError(f"{place}: rating_mva must be above 0")
+    absent = [number for number in network.load_buses if number not in rows]
+    if absent:
+        more = f" and {len(absent) - 1} other load buses" if len(absent) > 1 else ""
+        raise GridveilError(f"{path}: no rating for bus {absent[0]}{more}")
+    return PublicRatings(tuple(rows[number] for number in network.load_buses), str(path))
+
+
+def ratings_of(ratings: RatingsLike | None, network: Network) -> PublicRatings:
+    """Return ratings given as such or by their file, else those that the network brings with it."""
+    if isinstance(ratings, str | Path):
+        return read_ratings(Path(ratings), network)
+    if ratings is not None:
+        if len(ratings.mva) != len(network.loads):
+            raise GridveilError(
+                f"ratings of {len(ratings.mva)} loads for a network of {len(network.loads)}"
+            )
+        return ratings
+    if network.load_ratings is None:
+        raise GridveilError(
+            "--hide in % of ratings needs them: --ratings FILE (ratings in Python), a CSV with the "
+            "columns bus and rating_mva. A pandapower net can have them in the column sn_mva of "
+            "its loads"
+        )
+    unknown = [n for n, v in zip(network.load_buses, network.load_ratings, strict=True) if v <= 0]
+    if unknown:
+        raise GridveilError(
+            f"the load at bus {unknown[0]} has no rating (sn_mva) in the pandapower net; give them "
+            "with --ratings FILE"
+        )
+    mva = tuple(exact(value, "sn_mva") for value in network.load_ratings)
+    return PublicRatings(mva, "column sn_mva of the pandapower net")
