@@ -44,8 +44,9 @@ def main() -> int:
         print("{:18} exact {:>8}, simulated {:>8}, exact costs {} a load".format(*rows[-1]))
     intro = (
         f"{LOADS:,} loads exactly, the way to the grid and back included (at most "
-        f"{EXACT_LIMIT:g} s), and {DRAWS:,} simulated (at most {SIMULATED_LIMIT:g} s). The last column is what one exact "
-        "load costs in simulated ones: the price of arithmetic that does not leak."
+        f"{EXACT_LIMIT:g} s), and {DRAWS:,} simulated (at most {SIMULATED_LIMIT:g} s). The last "
+        "column is what one exact load costs in simulated ones: the price of arithmetic that does "
+        "not leak."
     )
     headings = ("mechanism", f"{LOADS:,} exact", f"{DRAWS:,} simulated", "exact / simulated")
     write_table("sampling_speed", intro, headings, rows)
