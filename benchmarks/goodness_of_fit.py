@@ -18,6 +18,7 @@ from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.mechanisms.piecewise import Piecewise
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace, planar_laplace
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
+from gridveil.privacy.mechanisms.relative_laplace import DEFAULT_FLOOR, RelativeLaplace
 from gridveil.privacy.sampling.exact import discrete_laplace
 from gridveil.privacy.sampling.grid import to_grid
 
@@ -33,6 +34,7 @@ def p_values(draws: int) -> Iterator[tuple[str, float]]:
     """Yield the name and p-value of every test."""
     yield from _polar(draws)
     yield from _product(draws)
+    yield from _relative(draws)
     for kind in ("sound", "paper"):
         yield from _piecewise(draws, Piecewise.of(EPSILON, ALPHA, BOUNDS, kind))
 
@@ -57,6 +59,29 @@ def _product(draws: int) -> Iterator[tuple[str, float]]:
             yield f"product {name}, {axis}", _ks(values, stats.laplace.cdf)
         independent = stats.spearmanr(np.abs(noise[:, 0]), np.abs(noise[:, 1])).pvalue
         yield f"product {name}, independence", float(independent)
+
+
+def _relative(draws: int) -> Iterator[tuple[str, float]]:
+    """Test the noise on u and τ of a load above the floor, and of none."""
+    mechanism, random = RelativeLaplace.of(EPSILON, ALPHA), np.random.default_rng(4)
+    for load in ((0.0, 0.0), (0.3, -0.1)):
+        loads = np.broadcast_to(load, (draws, 2))
+        steps = mechanism.release(mechanism.to_grid(loads)) - mechanism.to_grid(loads[:1])
+        spread = steps + random.random((draws, 2)) - 0.5
+        simulated = _chart(mechanism.simulate(loads, random)) - _chart(loads[:1])
+        for name, noise in (
+            ("exact", spread / mechanism.scale),
+            ("simulated", simulated / mechanism.chart_scale),
+        ):
+            for axis, values in zip("uτ", noise.T, strict=True):
+                yield f"relative {name} at {load[0]:g}, {axis}", _ks(values, stats.laplace.cdf)
+            independent = stats.spearmanr(np.abs(noise[:, 0]), np.abs(noise[:, 1])).pvalue
+            yield f"relative {name} at {load[0]:g}, independence", float(independent)
+
+
+def _chart(loads: np.ndarray) -> np.ndarray:
+    (p, q), floor = loads.T, float(DEFAULT_FLOOR)
+    return np.stack([np.arcsinh(p / floor), np.arcsinh(q / np.hypot(p, floor))], axis=1)
 
 
 def _noise(

@@ -15,6 +15,7 @@ from gridveil import (
     PolarLaplace,
     ProductLaplace,
     PublicCosts,
+    RelativeLaplace,
     load_case,
     plan_release,
     release,
@@ -22,6 +23,7 @@ from gridveil import (
     verify,
 )
 from gridveil.fidelity.central import Central
+from gridveil.privacy.metric import Metric
 from tests.cases import TINY
 
 
@@ -263,3 +265,20 @@ def test_a_method_that_fails_leaves_the_draw_to_another(path, method):
         release("case5_pjm", path, method=method, beta=0.05, release_id="one")
     made = release("case5_pjm", path, beta=0.05, release_id="one")
     assert made.certificate.protection.cumulative_epsilon == 1
+
+
+def test_a_plan_warns_of_wide_relative_noise_and_charges_it_in_its_own_metric(path):
+    plan = plan_release(TINY.network(), mechanism=RelativeLaplace.of(1, "0.4"), ledger=path)
+    assert any("some loads will come out several times too large" in w for w in plan.warnings)
+    charge = plan._spending().charge
+    assert (charge.metric, charge.distance) == (Metric.RELATIVE, Fraction(2, 5))
+    usual = plan_release(TINY.network(), mechanism=RelativeLaplace.of(1, "0.1"), ledger=path)
+    assert not any("too large" in w for w in usual.warnings)
+
+
+def test_a_relative_promise_buys_no_total(path):
+    network = load_case("case39_epri")
+    plan = plan_release(network, mechanism="relative-laplace", ledger=path)
+    assert (plan.cost_budget, plan.shares) == (0, ())
+    with pytest.raises(GridveilError, match="has a distance in MVA"):
+        plan_release(network, mechanism="relative-laplace", cost_budget=0.2, ledger=path)

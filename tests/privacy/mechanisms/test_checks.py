@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridveil import Piecewise, PolarLaplace, ProductLaplace
+from gridveil import Piecewise, PolarLaplace, ProductLaplace, RelativeLaplace
 from gridveil.claims import Claim, ClaimVerdict
-from gridveil.privacy.guarantee import ANY, L1, WITHIN_BOUNDS, WITHIN_DISTANCE, promise
+from gridveil.privacy.guarantee import (
+    ANY,
+    L1,
+    WITHIN_BOUNDS,
+    WITHIN_DISTANCE,
+    WITHIN_PER_CENT,
+    promise,
+)
 from gridveil.privacy.mechanisms.base import StatedProtection, checked_claims
 
 SIZES = (5e-324, 1e-308, 1e-30, 1.0, 699.9, 700.1, 1e30, 1.7976931348623157e308)
@@ -20,10 +27,18 @@ numbers = st.sampled_from(
     ]
 )  # fmt: skip
 values = numbers | st.text(max_size=20) | positive.map(str)
-names = ("mechanism", "epsilon", "alpha", "step", "calibration", "bounds", "clamped")
+names = (
+    "mechanism", "epsilon", "alpha", "distance", "floor", "step", "calibration", "bounds",
+    "clamped",
+)  # fmt: skip
 parameters = st.fixed_dictionaries(
     {"epsilon": values, "alpha": values, "step": values},
-    optional={"calibration": st.sampled_from(["sound", "paper", "x"]), "clamped": st.just("yes")},
+    optional={
+        "distance": values,
+        "floor": values,
+        "calibration": st.sampled_from(["sound", "paper", "x"]),
+        "clamped": st.just("yes"),
+    },
 ) | st.dictionaries(st.sampled_from(names) | st.text(max_size=5), values, max_size=8)
 
 
@@ -45,13 +60,16 @@ def statements(draw):
         caution=draw(st.sampled_from(["", "{mva}", "x"])),
         parameters=draw(parameters),
         base_mva=draw(positive),
+        kind=draw(st.sampled_from(["absolute", "relative", "log", ""])),
+        relative_distance=draw(maybe),
+        floor_pu=draw(maybe),
     )
 
 
 @settings(max_examples=400)
 @given(statements())
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("kind", [PolarLaplace, ProductLaplace, Piecewise])
+@pytest.mark.parametrize("kind", [PolarLaplace, ProductLaplace, RelativeLaplace, Piecewise])
 def test_extreme_numbers_are_checked_without_a_failure(kind, stated):
     claims = list(kind.checks(stated))
     assert claims
@@ -59,10 +77,13 @@ def test_extreme_numbers_are_checked_without_a_failure(kind, stated):
     assert not all(one.ok for one in claims), "the promise is not the sentence of these numbers"
 
 
-@given(positive, st.floats(0, 1, exclude_max=True), maybe, positive)
-@pytest.mark.parametrize("pairs", [WITHIN_DISTANCE, WITHIN_BOUNDS, "{mva} {pu} {0} {"])
-def test_every_promise_has_a_sentence(pairs, epsilon, delta, distance, base):
-    assert promise(epsilon, delta, distance, base, pairs, "").startswith("Whatever else")
+@given(positive, st.floats(0, 1, exclude_max=True), maybe, positive, maybe)
+@pytest.mark.parametrize(
+    "pairs", [WITHIN_DISTANCE, WITHIN_BOUNDS, WITHIN_PER_CENT, "{mva} {pu} {0} {"]
+)
+def test_every_promise_has_a_sentence(pairs, epsilon, delta, distance, base, floor):
+    sentence = promise(epsilon, delta, distance, base, pairs, "", floor)
+    assert sentence.startswith("Whatever else")
 
 
 def test_checks_that_fail_are_a_claim_that_does_not_hold():

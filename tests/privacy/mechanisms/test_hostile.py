@@ -12,10 +12,13 @@ from gridveil import (
     GridveilError,
     Ledger,
     ProductLaplace,
+    audit,
     plan_release,
+    privatise,
     release,
     simulate_loads,
 )
+from gridveil.privacy.metric import Metric
 from tests.cases import TINY
 
 NETWORK = TINY.network()
@@ -54,6 +57,49 @@ def test_what_a_mechanism_raises_while_it_sees_loads_is_not_passed_on(tmp_path):
     assert Ledger(path).accounts() == []
 
 
+def refuses_loads(loads):
+    raise GridveilError(f"cannot work with {loads.tolist()}")
+
+
+@pytest.mark.parametrize("encode", [fails_with_loads, refuses_loads])
+def test_what_it_raises_while_it_puts_loads_on_its_grid_is_not_passed_on(tmp_path, encode):
+    path, network = tmp_path / "ledger.sqlite", TINY.network()
+    own = mechanism(to_grid=lambda self, loads: encode(loads))
+    says = r"to_grid\(\) failed: .*Error in line .* nothing was charged"
+    for attempt in (
+        lambda: release(network, path, mechanism=own),
+        lambda: privatise(network, own, Ledger(path), "spring"),
+        lambda: audit(own, trials=1000),
+    ):
+        with pytest.raises(GridveilError, match=says) as raised:
+            attempt()
+        assert [type(error) for error in chained(raised.value)] == [GridveilError]
+        assert "cannot work" not in str(raised.value)
+    assert Ledger(path).accounts() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "function", "says"),
+    [
+        ("to_grid", lambda loads: loads, r"to_grid\(\) must return whole numbers"),
+        ("to_grid", lambda loads: np.zeros((1, 2), int), r"to_grid\(\) .* shape of the loads"),
+        ("to_grid", lambda loads: loads.astype(int).tolist(), r"to_grid\(\) must return an array"),
+        ("to_grid", lambda loads: np.full(loads.shape, 2**60), r"to_grid\(\) .* at most"),
+        ("from_grid", fails_with_loads, r"from_grid\(\) failed: ValueError in line"),
+        ("from_grid", lambda steps: steps, r"from_grid\(\) must return finite numbers"),
+        ("from_grid", lambda steps: steps * math.inf, r"from_grid\(\) must return finite numbers"),
+        ("from_grid", lambda steps: steps[:, 0] / 1, r"from_grid\(\) .* shape of the loads"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_grid_of_its_own_is_held_to_the_interface(tmp_path, method, function, says):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    own = mechanism(**{method: lambda self, values: function(values)})
+    with pytest.raises(GridveilError, match=says):
+        privatise(NETWORK, own, ledger, "spring")
+    assert ledger.accounts() == []
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -79,6 +125,13 @@ def test_what_no_ledger_can_store_is_not_charged(tmp_path, function):
         promising(step=0.5),
         promising(not_covered=None),
         promising(not_covered=(3,)),
+        promising(kind="relative"),
+        promising(kind=Metric.LOG),
+        promising(kind=Metric.RELATIVE),
+        promising(kind=Metric.RELATIVE, floor=math.nan),
+        promising(kind=Metric.RELATIVE, floor=0.01, distance=None),
+        promising(floor=0.01),
+        promising(warning=None),
         mechanism(name=property(lambda _: 1 / 0)),
         mechanism(step=property(lambda _: Fraction(1, 7))),
         mechanism(
