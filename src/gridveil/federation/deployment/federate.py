@@ -29,6 +29,7 @@ from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.choice import noise_choice
+from gridveil.privacy.hide import Hide
 from gridveil.privacy.ledger.ledger import Ledger, Place
 from gridveil.privacy.ledger.owner import network_id, owner_of, register_choice
 from gridveil.privacy.ledger.records import RegisterChoice
