@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from gridveil import Ledger, load_case, solve_acopf, verify
+from gridveil import Ledger, PolarLaplace, load_case, solve_acopf, verify
 from gridveil.errors import GridveilError
-from gridveil.federation.deployment.assembly import assemble
+from gridveil.federation.deployment.assembly import _guarantee, assemble
 from gridveil.federation.deployment.config import CoordinatorConfig, PartyConfig, read_config
+from gridveil.federation.deployment.contribution import read_contribution
 from gridveil.federation.deployment.federate import federate
 from gridveil.federation.deployment.local_configs import write_configs
 from gridveil.federation.deployment.members import coordinator, party
@@ -85,6 +86,18 @@ def test_assemble_takes_files(published, tmp_path):
     made.save(tmp_path / "out")
     assert verify(tmp_path / "out").ok
     assert made.certificate.costs.provenance == "derived"
+
+
+def test_a_promise_read_from_contributions_is_the_mechanisms(published):
+    files = [published / f"party-{i}.released" for i in (1, 2)]
+    contributions = [read_contribution(path) for path in files]
+    assert _guarantee(contributions) == PolarLaplace.of(1, "0.1").guarantee()
+    odd = [
+        each.model_copy(update={"guarantee": {**each.guarantee, "kind": "none"}})
+        for each in contributions
+    ]
+    with pytest.raises(GridveilError, match="party-1: its guarantee: 'none' is not a valid"):
+        _guarantee(odd)
 
 
 @pytest.mark.parametrize(
