@@ -105,6 +105,7 @@ if TYPE_CHECKING:
         read_bounds as read_bounds,
     )
     from gridveil.privacy.guarantee import Guarantee as Guarantee
+    from gridveil.privacy.hide import Hide as Hide
     from gridveil.privacy.ledger.ledger import Ledger as Ledger
     from gridveil.privacy.ledger.records import (
         BudgetExceededError as BudgetExceededError,
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from gridveil.privacy.mechanisms.piecewise import Piecewise as Piecewise
     from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace as PolarLaplace
     from gridveil.privacy.mechanisms.product_laplace import ProductLaplace as ProductLaplace
+    from gridveil.privacy.mechanisms.rated_laplace import RatedLaplace as RatedLaplace
     from gridveil.privacy.mechanisms.registry import (
         MECHANISMS as MECHANISMS,
     )
@@ -138,6 +140,8 @@ if TYPE_CHECKING:
     from gridveil.privacy.phase import (
         simulate_loads as simulate_loads,
     )
+    from gridveil.privacy.ratings import PublicRatings as PublicRatings
+    from gridveil.privacy.ratings import read_ratings as read_ratings
     from gridveil.publication import ledger as ledger
     from gridveil.publication.costs import PublicCosts as PublicCosts
     from gridveil.publication.make import Release as Release
@@ -191,6 +195,7 @@ _MODULES = {
     "privacy.audit": ["AuditResult", "audit"],
     "privacy.bounds": ["PublicBounds", "read_bounds"],
     "privacy.guarantee": ["Guarantee"],
+    "privacy.hide": ["Hide"],
     "publication": ["ledger"],
     "privacy.ledger.ledger": ["Ledger"],
     "privacy.ledger.records": ["BudgetExceededError"],
@@ -201,6 +206,8 @@ _MODULES = {
     "privacy.mechanisms.product_laplace": ["ProductLaplace"],
     "privacy.mechanisms.registry": ["MECHANISMS", "make_mechanism"],
     "privacy.mechanisms.relative_laplace": ["RelativeLaplace"],
+    "privacy.mechanisms.rated_laplace": ["RatedLaplace"],
+    "privacy.ratings": ["PublicRatings", "read_ratings"],
     "privacy.phase": ["NoisyLoads", "privatise", "simulate_loads"],
     "publication.costs": ["PublicCosts"],
     "publication.make": ["Release"],

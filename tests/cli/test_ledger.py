@@ -21,7 +21,7 @@ def place(tmp_path, monkeypatch):
 @pytest.fixture
 def folder(place, tmp_path):
     """A release of case5_pjm in a folder."""
-    release("case5_pjm", place, beta=0.1).save(tmp_path / "out")
+    release("case5_pjm", place, hide="10MVA", beta=0.1).save(tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -60,7 +60,16 @@ def test_budgets_groups_and_history_are_shown(gridveil, folder):
         "opened", "register", "distance", "release", "group", "cap", "cap",
     ]  # fmt: skip
     assert "both halls" in gridveil("ledger", "history").out
-    outcome = gridveil("release", "case5_pjm", "--release-id", "again", "-o", folder.parent / "x")
+    outcome = gridveil(
+        "release",
+        "case5_pjm",
+        "--hide",
+        "10MVA",
+        "--release-id",
+        "again",
+        "-o",
+        folder.parent / "x",
+    )
     assert outcome.status == 2
     assert "smelter" in outcome.err
     assert "bus 4" not in outcome.err

@@ -30,7 +30,9 @@ def assert_printable(outcome):
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release")
     (folder / "tiny.m").write_text(TINY.text())
-    release(folder / "tiny.m", folder / "ledger.sqlite", beta=0.05).save(folder / "out")
+    release(folder / "tiny.m", folder / "ledger.sqlite", hide="10MVA", beta=0.05).save(
+        folder / "out"
+    )
     return folder
 
 

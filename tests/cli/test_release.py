@@ -120,11 +120,16 @@ def test_plain_progress_is_lines_for_a_log(gridveil, tmp_path):
 
 def test_a_dry_run_touches_nothing(gridveil, tmp_path):
     before = sorted(tmp_path.iterdir())
-    outcome = gridveil("release", "case39_epri", "--dry-run", "--json")
-    figures = json.loads(outcome.out)
-    assert figures["charge"] == 1.0
-    assert figures["noise_median_mva"] == pytest.approx(16.8, abs=0.2)
-    assert figures["noise_p_standard_deviation_mw"] == pytest.approx(17.3, abs=0.2)
+    for options, unit, median, deviation in (
+        ((), "% of the load", 9.5, 14.3),
+        (("--hide", "10MVA"), "MVA", 13.5, 14.1),
+        (("--alpha", "0.1", "--mechanism", "polar-laplace"), "MVA", 16.8, 17.3),
+    ):
+        outcome = gridveil("release", "case39_epri", "--dry-run", "--json", *options)
+        figures = json.loads(outcome.out)
+        assert (figures["charge"], figures["noise_unit"]) == (1.0, unit)
+        assert figures["noise_median"] == pytest.approx(median, abs=0.3)
+        assert figures["noise_p_standard_deviation"] == pytest.approx(deviation, abs=0.3)
     assert sorted(tmp_path.iterdir()) == before
     assert "nothing is drawn" in gridveil("release", "case39_epri", "--dry-run").out
 
@@ -260,7 +265,15 @@ def test_raw_loads_stand_in_a_private_report_only(gridveil, tmp_path):
 
 def test_costs_can_be_bought(gridveil, tmp_path):
     outcome = gridveil(
-        "release", "case39_epri", "--cost-budget", "0.2", "-o", tmp_path / "out", "--json"
+        "release",
+        "case39_epri",
+        "--hide",
+        "10MVA",
+        "--cost-budget",
+        "0.2",
+        "-o",
+        tmp_path / "out",
+        "--json",
     )
     told = json.loads(outcome.out)
     assert told["costs"]["provenance"] == "private"

@@ -19,7 +19,7 @@ def test_a_study_and_its_summary(gridveil, tmp_path):
     assert all(line["draws"] == 3 and line["solved"] == 1.0 for line in lines)
     assert all(line["worst_gap_dispatch"] <= 0.01 + 1e-6 for line in lines)
     shown = gridveil("results", study, "-o", tmp_path / "out", "--csv", tmp_path / "rows.csv")
-    assert "all: mechanism polar-laplace" in shown.out
+    assert "all: mechanism product-laplace" in shown.out
     assert "0.01" in shown.out
     with (tmp_path / "rows.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -433,6 +433,7 @@ def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
             network,
             ledger,
             epsilon="3.1",
+            hide="10MVA",
             beta=0.01,
             release_id="one",
             cost_budget="0.6",

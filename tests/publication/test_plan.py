@@ -42,7 +42,7 @@ def test_a_plan_leaves_no_trace(path):
 
 
 def test_the_promise_of_a_plan_is_that_of_the_certificate(path):
-    plan = plan_release("case14_ieee", epsilon="0.5", cost_budget="0.1", ledger=path)
+    plan = plan_release("case14_ieee", epsilon="0.5", hide="10MVA", cost_budget="0.1", ledger=path)
     made = plan.run(path)
     stated = made.certificate.protection
     assert plan.promise.sentence(100.0) == stated.promise
@@ -208,7 +208,7 @@ def test_ids_are_checked_with_the_plan(path, release_id):
 
 def test_a_total_that_cannot_be_drawn_is_refused_before_anything_is_charged(path):
     with pytest.raises(GridveilError, match="more than can be drawn"):
-        release("case5_pjm", path, cost_budget="1e-12", beta=0.05)
+        release("case5_pjm", path, hide="10MVA", cost_budget="1e-12", beta=0.05)
     assert not path.exists()
 
 

@@ -53,9 +53,9 @@ def test_the_same_choices_have_the_same_id_and_the_same_draw(tmp_path, name, cho
     (tmp_path / "tiny.m").write_text(TINY.text())
     network, ledger = load_case(tmp_path / "tiny.m"), Ledger(tmp_path / "ledger.sqlite")
     stated = read_certificate((MADE / name / "certificate.json").read_bytes()).certificate
-    plan = plan_release(network, beta="0.05", ledger=ledger, **choices)
+    plan = plan_release(network, mechanism="polar-laplace", beta="0.05", ledger=ledger, **choices)
     assert plan.release_id == stated.release_id
     assert plan.charge.is_drawn
-    made = release(network, ledger, beta="0.05", **choices)
+    made = release(network, ledger, mechanism="polar-laplace", beta="0.05", **choices)
     assert made.certificate.drawn_at == stated.drawn_at
     assert {account.spent for account in ledger.accounts()} == {Fraction(2)}

@@ -82,14 +82,16 @@ def cap(
     distance: Annotated[
         str | None,
         typer.Option(
-            help="Count budgets at this distance of two values: MVA, or a share in a relative "
-            "metric."
+            help="Count budgets at this distance of two values: in MVA, or as 10% for promises in "
+            "per cent of a load."
         ),
     ] = None,
     hours: Annotated[
         int | None, typer.Option(help="Count budgets within so many consecutive hours.")
     ] = None,
-    metric: Annotated[Metric, typer.Option(help="For promises in this metric.")] = Metric.ABSOLUTE,
+    metric: Annotated[
+        Metric | None, typer.Option(help="For promises in this metric alone; else in all of them.")
+    ] = None,
     reason: ReasonOption = "",
     ledger: LedgerOption = None,
 ) -> None:

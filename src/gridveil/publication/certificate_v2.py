@@ -9,9 +9,10 @@ from gridveil.publication.certificate import (
     Certificate,
     Fidelity,
     Invariant,
+    Name,
+    NotNegative,
     Part,
     Positive,
-    Protection,
 )
 from gridveil.publication.statements import (
     COSTS_PRIVATE,
@@ -22,6 +23,30 @@ from gridveil.publication.statements import (
 _BOUGHT = "bought"
 KEPT_BEFORE = ("names", "comments", "sections")
 """Releases before 0.3 kept all of the source file but its loads and its solution."""
+
+
+class ProtectionV2(Part):
+    """What is protected, and how."""
+
+    promise: str
+    unit: str
+    mechanism: Name
+    epsilon: Positive
+    epsilon_costs: NotNegative
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    alpha_pu: Positive | None
+    alpha_mva: Positive | None
+    metric: str
+    grid_step_pu: Positive
+    noise_scale_pu: Positive | None
+    parameters: dict[str, str]
+    bounds: str
+    caution: str
+    cumulative_epsilon: Positive
+    cumulative_distance_mva: Positive | None
+    entropy: Literal["exact sampling from operating-system entropy"]
+    loads: int
+    not_covered: list[str]
 
 
 class StatedCostsV2(Part):
@@ -45,7 +70,7 @@ class CertificateV2(Part):
     drawn_at: str
     """When the noise was drawn, UTC."""
     software: dict[str, str]
-    protection: Protection
+    protection: ProtectionV2
     invariants: list[Invariant]
     costs: StatedCostsV2
     fidelity: Fidelity

@@ -6,7 +6,7 @@ from pathlib import Path
 from gridveil.files import write_atomically
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
-from gridveil.privacy.calibration import Number
+from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.ledger.inspection import Inspection
 from gridveil.privacy.ledger.ledger import LedgerLike, Place, existing_ledger, opened_ledger
 from gridveil.privacy.ledger.owner import owner_of, register_choice
@@ -62,7 +62,7 @@ def cap(
     group: str | None = None,
     distance: Number | None = None,
     hours: int | None = None,
-    metric: Metric | str = Metric.ABSOLUTE,
+    metric: Metric | str | None = None,
     reason: str = "",
     ledger: LedgerLike | None = None,
 ) -> None:
@@ -73,10 +73,10 @@ def cap(
         register: Whose loads; None for all registers without a cap of their own.
         loads: Which of its loads, by their keys; None for all of them.
         group: Which of its groups.
-        distance: At which distance budgets are counted: in MVA, or a share in a relative metric;
-            None keeps it.
+        distance: At which distance budgets are counted: in MVA, or "10%" for promises in per cent
+            of a load; None keeps it.
         hours: Within how many consecutive hours; None keeps it.
-        metric: For promises in which metric.
+        metric: For promises in which metric; None for all of them, or as the distance says.
         reason: Why; it is kept in the ledger.
         ledger: The ledger, or its place; None for the user's own.
 
@@ -85,6 +85,10 @@ def cap(
         >>> from gridveil import ledger
         >>> ledger.cap(2, distance=10, reason="policy of 2026", ledger=mkdtemp() + "/l.sqlite")
     """
+    if isinstance(distance, str) and distance.strip().endswith("%"):
+        if metric is None:
+            metric = Metric.RELATIVE
+        distance = exact(distance.strip().removesuffix("%"), "distance") / 100
     with opened_ledger(ledger) as book:
         book.set_cap(
             epsilon,
@@ -93,7 +97,7 @@ def cap(
             group=group,
             distance=distance,
             hours=hours,
-            metric=Metric(metric),
+            metric=None if metric is None else Metric(metric),
             reason=reason,
         )
 

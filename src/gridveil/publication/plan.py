@@ -87,6 +87,8 @@ from gridveil.publication.statements import (
 
 _NOISE_DRAWS = 100_000
 _REGISTERS_SHOWN = 5
+_WELL_ABOVE = 1000.0
+"""In floors: a load of which a relative change is one in per cent."""
 
 
 class ReleaseChoices(TypedDict, total=False):
@@ -144,9 +146,11 @@ class Charge:
 class NoiseSize:
     """How large the noise of a load is, by its own law."""
 
-    median_mva: float
-    ninety_percent_mva: float
-    p_standard_deviation_mw: float
+    median: float
+    ninety_percent: float
+    p_standard_deviation: float
+    unit: str
+    """MVA, or per cent of what."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,18 +220,27 @@ class ReleasePlan:
     @cached_property
     def noise(self) -> NoiseSize | None:
         """How large the noise will be, from public numbers alone; None if nothing says so."""
-        if self.mechanism.guarantee().scale is None:
+        promise = self.mechanism.guarantee()
+        if promise.distance is None:
             return None
         inner = self.mechanism.mechanism if isinstance(self.mechanism, Clamped) else self.mechanism
         count = len(self.network.loads)
-        zeros = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
+        loads = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
+        unit, of = "MVA", np.full(count, 1 / self.network.base_mva)
+        if promise.floor is not None:
+            unit, of = "% of the load", np.full(count, _WELL_ABOVE * promise.floor / 100)
+            loads[:, 0] = _WELL_ABOVE * promise.floor
+        elif promise.distances is not None:
+            of = np.array(promise.distances) / 100
+            unit = "% of the distance of each load"
         try:
-            noise = inner.simulate(zeros, np.random.default_rng(0)) * self.network.base_mva
+            noise = inner.simulate(loads, np.random.default_rng(0)) - loads
+            noise = noise / np.resize(of, len(loads))[:, None]
             size = np.hypot(*noise.T)
         except Exception:  # the code of another package; a release does without it
             return None
         return NoiseSize(
-            float(np.median(size)), float(np.quantile(size, 0.9)), float(noise[:, 0].std())
+            float(np.median(size)), float(np.quantile(size, 0.9)), float(noise[:, 0].std()), unit
         )
 
     def run(
@@ -317,11 +330,10 @@ class ReleasePlan:
             "register": self.charge.register,
             "is_first": self.charge.is_first,
             "promise": self.promise.sentence(self.network.base_mva),
-            "noise_median_mva": None if noise is None else noise.median_mva,
-            "noise_90_percent_mva": None if noise is None else noise.ninety_percent_mva,
-            "noise_p_standard_deviation_mw": None
-            if noise is None
-            else noise.p_standard_deviation_mw,
+            "noise_unit": None if noise is None else noise.unit,
+            "noise_median": None if noise is None else noise.median,
+            "noise_90_percent": None if noise is None else noise.ninety_percent,
+            "noise_p_standard_deviation": None if noise is None else noise.p_standard_deviation,
             "method": self.method.name,
             "band": self.band.value,
             "beta": self.beta,
@@ -365,10 +377,11 @@ class ReleasePlan:
                 f"{self.charge.register!r} of the ledger"
             )
         if self.noise is not None:
+            size, unit = self.noise, self.noise.unit
             yield (
-                f"half of the loads would move by less than {self.noise.median_mva:.1f} MVA, nine "
-                f"out of ten by less than {self.noise.ninety_percent_mva:.1f} MVA; P alone has a "
-                f"standard deviation of {self.noise.p_standard_deviation_mw:.1f} MW"
+                f"half of the loads would move by less than {size.median:.1f} {unit}, nine out of "
+                f"ten by less than {size.ninety_percent:.1f}; P alone has a standard deviation of "
+                f"{size.p_standard_deviation:.1f}"
             )
         yield from self._cost_lines()
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"

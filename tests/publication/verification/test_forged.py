@@ -17,11 +17,15 @@ from gridveil.publication.verification.verify import NO_STATEMENT, Verification
 from tests.cases import TINY
 from tests.publication.forging import Forgery, broken
 
+POLAR = "polar-laplace"
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    release("case5_pjm", folder / "ledger.sqlite", beta=0.05, release_id="one").save(folder / "out")
+    ledger = folder / "ledger.sqlite"
+    made = release("case5_pjm", ledger, beta=0.05, mechanism=POLAR, release_id="one")
+    made.save(folder / "out")
     return folder / "out"
 
 
@@ -149,7 +153,7 @@ def test_what_an_owner_keeps_verifies(tmp_path, out):
     (tmp_path / "tiny.m").write_text(text)
     for kept in ("names", "comments", "sections", "names,comments,sections"):
         ledger = tmp_path / "ledger.sqlite"
-        made = release(tmp_path / "tiny.m", ledger, beta=0.05, keep=kept)
+        made = release(tmp_path / "tiny.m", ledger, beta=0.05, mechanism=POLAR, keep=kept)
         made.save(tmp_path / kept)
         assert broken(tmp_path / kept) == []
 
@@ -172,7 +176,7 @@ def test_load_buses_that_are_not_in_service_in_order_each_once_are_found(forged,
 
 def test_declared_loads_of_zero_verify(tmp_path, out):
     network = load_case("case5_pjm", load_buses=[4, 5, 3, 2, 1])
-    release(network, tmp_path / "ledger.sqlite", beta=0.05).save(out)
+    release(network, tmp_path / "ledger.sqlite", beta=0.05, mechanism=POLAR).save(out)
     assert broken(out) == []
 
 
@@ -278,7 +282,9 @@ def test_a_clamped_mechanism_has_public_bounds(forged, out, change):
 
 def test_a_clamped_mechanism_verifies(tmp_path, out):
     bounds = PublicBounds(np.array([[-1.0, -1.0]]), np.array([[8.0, 3.0]]), "ratings")
-    release("case5_pjm", tmp_path / "ledger.sqlite", bounds=bounds, beta=0.1).save(out)
+    release("case5_pjm", tmp_path / "ledger.sqlite", bounds=bounds, beta=0.1, mechanism=POLAR).save(
+        out
+    )
     assert broken(out) == []
 
 

@@ -35,11 +35,18 @@ class Sums:
     """What accounts have spent, computed once for all accounts that have spent the same."""
 
     spent: Mapping[int, Spent]
+    others_than: frozenset[int] | None = None
+    """Where accounts are listed that have spent nothing: all but these, listed elsewhere."""
     _known: dict[tuple[Spent, Fraction | None, int | None], Fraction] = field(default_factory=dict)
 
     def of(self, account: int | None) -> Spent:
         """Return all that an account has spent."""
         return self.spent.get(account, _NOTHING) if account is not None else _NOTHING
+
+    def lists(self, account: int) -> bool:
+        """Whether an account is listed here: it has spent something, or nothing anywhere."""
+        listed = self.others_than is not None and account not in self.others_than
+        return account in self.spent or listed
 
     def at(self, spent: Spent, cap: Cap) -> Fraction:
         """Return what was spent at the distance and in the window of a cap."""

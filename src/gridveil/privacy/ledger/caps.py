@@ -12,6 +12,8 @@ from gridveil.privacy.ledger.schema import NO_ACCOUNT
 from gridveil.privacy.ledger.store import Transaction
 from gridveil.privacy.metric import Metric
 
+EVERY_METRIC = "all"
+"""In place of a metric: a cap of all of them."""
 _LONGEST_HOURS = 10 * 366 * 24
 
 
@@ -29,8 +31,14 @@ class CapChange:
     """The distance at which budgets are counted; None keeps it."""
     hours: int | None
     """The window within which budgets are counted; None keeps it."""
-    metric: Metric
+    metric: Metric | None
+    """None for all metrics, which keep their distances."""
     reason: str
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that it is for."""
+        return tuple(Metric) if self.metric is None else (self.metric,)
 
     def check(self) -> None:
         """Refuse what no cap can be."""
@@ -46,44 +54,49 @@ class CapChange:
             raise GridveilError("a cap is of certain loads or of a group, not of both")
         if not self.reason.isprintable():
             raise GridveilError("the reason of a cap must be printable text")
+        if self.metric is None and (self.distance is not None or self.hours is not None):
+            raise GridveilError("a distance or a window is one of a certain metric")
 
 
 def change_cap(transaction: Transaction, change: CapChange) -> None:
     """Write a new cap, with what held before."""
     change.check()
     register = None if change.register is None else register_named(transaction, change.register)
-    number = EVERY_REGISTER if register is None else register.id
-    if register is not None and change.group is not None:
-        before = _change_group(transaction, register, change)
-    else:
-        before = _change_accounts(transaction, register, change)
-    distance, hours = reference(transaction, number, change.metric)
-    content = {
+    change_one = _change_accounts if change.group is None else _change_group
+    before = {m.value: change_one(transaction, register, change, m) for m in change.metrics}
+    content: dict[str, object] = {
         "register": change.register,
         "loads": None if change.loads is None else list(change.loads),
         "group": change.group,
-        "metric": change.metric.value,
+        "metric": EVERY_METRIC if change.metric is None else change.metric.value,
         "cap": str(change.epsilon),
-        "before": before,
+        "before": {metric: caps for metric, caps in before.items() if caps},
         "sets_distance": change.distance is not None or change.hours is not None,
-        "distance": text_of(change.distance or distance),
-        "distance_before": text_of(distance),
-        "hours": change.hours or hours,
-        "hours_before": hours,
         "reason": change.reason,
     }
-    if change.distance is not None or change.hours is not None:
-        accounts = [NO_ACCOUNT]
-        if register is not None and change.loads is not None:
-            accounts = accounts_of(transaction, register, change.loads)
-        for account in accounts:
-            _write_distance(
-                transaction,
-                (number, account, change.metric.value),
-                change.distance or distance,
-                change.hours or hours,
-            )
+    if change.metric is not None and content["sets_distance"]:
+        content |= _change_distance(transaction, register, change, change.metric)
     append(transaction, "cap", content)
+
+
+def _change_distance(
+    transaction: Transaction, register: Register | None, change: CapChange, metric: Metric
+) -> dict[str, object]:
+    """Write at which distance and within which window is counted, and return it with the last."""
+    number = EVERY_REGISTER if register is None else register.id
+    last, last_hours = reference(transaction, number, metric)
+    distance, hours = change.distance or last, change.hours or last_hours
+    accounts = [NO_ACCOUNT]
+    if register is not None and change.loads is not None:
+        accounts = accounts_of(transaction, register, change.loads)
+    for account in accounts:
+        _write_distance(transaction, (number, account, metric.value), distance, hours)
+    return {
+        "distance": text_of(distance),
+        "distance_before": text_of(last),
+        "hours": hours,
+        "hours_before": last_hours,
+    }
 
 
 def set_distance(
@@ -142,7 +155,7 @@ def set_group(transaction: Transaction, register: str, name: str, loads: tuple[s
 
 
 def _change_accounts(
-    transaction: Transaction, register: Register | None, change: CapChange
+    transaction: Transaction, register: Register | None, change: CapChange, metric: Metric
 ) -> dict[str, str]:
     """Write caps of loads, and return those before, by load."""
     number = EVERY_REGISTER if register is None else register.id
@@ -153,26 +166,27 @@ def _change_accounts(
     held: dict[int, str] = dict(
         transaction.all(
             "SELECT account, epsilon FROM caps WHERE register = ? AND metric = ?",
-            (number, change.metric.value),
+            (number, metric.value),
         )
     )
     transaction.run_many(
         "INSERT INTO caps VALUES (?, ?, ?, ?) ON CONFLICT (register, account, metric) "
         "DO UPDATE SET epsilon = excluded.epsilon",
-        ((number, a, change.metric.value, str(change.epsilon)) for a in accounts.values()),
+        ((number, a, metric.value, str(change.epsilon)) for a in accounts.values()),
     )
     return {key: held[a] for key, a in accounts.items() if a in held}
 
 
 def _change_group(
-    transaction: Transaction, register: Register, change: CapChange
+    transaction: Transaction, register: Register | None, change: CapChange, metric: Metric
 ) -> dict[str, str]:
+    assert register is not None
     rows = transaction.all(
         "SELECT id FROM load_groups WHERE register = ? AND name = ?", (register.id, change.group)
     )
     if not rows:
         raise GridveilError(f"register {register.name!r} has no group {change.group!r}")
-    key = (rows[0][0], change.metric.value)
+    key = (rows[0][0], metric.value)
     held = transaction.all(
         "SELECT epsilon FROM group_caps WHERE load_group = ? AND metric = ?", key
     )

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gridveil.privacy.ledger.balances import charge_digest
+from gridveil.privacy.ledger.caps import EVERY_METRIC
 from gridveil.privacy.ledger.chain import broken_rows, digest_of, events
 from gridveil.privacy.ledger.records import Event
 from gridveil.privacy.ledger.registers import seen_digest
 from gridveil.privacy.ledger.store import Transaction
+from gridveil.privacy.metric import Metric
 
 _RELEASE, _TAKEN_OVER = "release", "release taken over"
 
@@ -195,12 +197,14 @@ def _said_settings(history: list[Event]) -> _Settings:
             found.caps.update({(r, load, "absolute"): epsilon for r, load, epsilon in said["caps"]})
             found.distances.update({(r, None, "absolute"): (d, None) for r, d in said["distances"]})
         elif event.kind == "cap":
-            if said["group"] is not None:
-                found.group_caps[register, said["group"], metric] = said["cap"]
-            else:
-                loads = [None] if said["loads"] is None else said["loads"]
-                found.caps.update({(register, load, metric): said["cap"] for load in loads})
-            for load in said["loads"] or [None] if said["sets_distance"] else ():
+            metrics = [m.value for m in Metric] if metric == EVERY_METRIC else [metric]
+            loads = [None] if said["loads"] is None else said["loads"]
+            for of in metrics:
+                if said["group"] is not None:
+                    found.group_caps[register, said["group"], of] = said["cap"]
+                else:
+                    found.caps.update({(register, load, of): said["cap"] for load in loads})
+            for load in loads if said["sets_distance"] else ():
                 found.distances[register, load, metric] = said["distance"], said["hours"]
         elif event.kind == "distance":
             loads = [None] if said["loads"] is None else said["loads"]

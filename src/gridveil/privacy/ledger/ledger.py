@@ -230,7 +230,7 @@ class Ledger:
         group: str | None = None,
         distance: Number | None = None,
         hours: int | None = None,
-        metric: Metric = Metric.ABSOLUTE,
+        metric: Metric | None = None,
         reason: str = "",
     ) -> None:
         """Set the cap of all registers, of one, of some of its loads, or of a group of them.
@@ -243,9 +243,12 @@ class Ledger:
             distance: The distance of two values at which budgets are counted, in MVA or as the
                 metric has it; None keeps it.
             hours: The window of hours within which budgets are counted; None keeps it.
-            metric: For promises in which metric.
+            metric: For promises in which metric. None sets it for all of them, and with a distance
+                or a window for absolute ones.
             reason: Why; it is kept in the ledger.
         """
+        if metric is None and (distance is not None or hours is not None):
+            metric = Metric.ABSOLUTE
         change = cap_rows.CapChange(
             exact(epsilon, "cap"),
             register,
@@ -281,8 +284,8 @@ class Ledger:
     def accounts(self, register: str | None = None) -> list[Account]:
         """Return the budget of every load, of all registers or of one.
 
-        A load has an account for each metric in which it has spent something, and for absolute
-        distances in any case.
+        A load is listed once for each metric in which it has spent something; for absolute
+        distances where it has spent nothing.
         """
         return self._store.work(lambda t: _accounts(t, register), write=False)
 
@@ -664,23 +667,19 @@ def _accounts(transaction: Transaction, register: str | None) -> list[Account]:
     ):
         groups[account] = (*groups.get(account, ()), name)
     counts = _release_counts(transaction)
+    rows = transaction.all(
+        "SELECT a.id, r.id, r.name, a.key, a.kind FROM accounts a "
+        "JOIN registers r ON r.id = a.register ORDER BY r.id, a.id"
+    )
     found = []
-    for metric in Metric:
-        sums = sums_of(transaction, metric, named)
-        if metric is not Metric.ABSOLUTE and not sums.spent:
-            continue
+    for metric, sums in _metrics(transaction, named):
         caps: dict[int, Caps] = {}
-        for account, of, name, key, kind in transaction.all(
-            "SELECT a.id, r.id, r.name, a.key, a.kind FROM accounts a "
-            "JOIN registers r ON r.id = a.register ORDER BY r.id, a.id"
-        ):
-            spent = sums.of(account)
-            is_asked = named in (None, of)
-            if not is_asked or (metric is not Metric.ABSOLUTE and spent is sums.of(None)):
+        for account, of, name, key, kind in rows:
+            if named not in (None, of) or not sums.lists(account):
                 continue
             if of not in caps:
                 caps[of] = Caps(transaction, of, metric)
-            cap = caps[of].of(account)
+            spent, cap = sums.of(account), caps[of].of(account)
             count = counts.get((account, metric.value), 0)
             found.append(
                 Account(
@@ -689,6 +688,15 @@ def _accounts(transaction: Transaction, register: str | None) -> list[Account]:
                 )
             )  # fmt: skip
     return found
+
+
+def _metrics(transaction: Transaction, register: int | None) -> list[tuple[Metric, Sums]]:
+    """Return what was spent in each metric; what has spent nothing is listed in the first."""
+    every = [(metric, sums_of(transaction, metric, register)) for metric in Metric]
+    elsewhere = frozenset(account for _, sums in every[1:] for account in sums.spent)
+    first = every[0][1]
+    first.others_than = elsewhere - first.spent.keys()
+    return every
 
 
 def _release_counts(transaction: Transaction) -> dict[tuple[int, str], int]:
@@ -708,11 +716,10 @@ def _group_accounts(transaction: Transaction, register: str | None) -> list[Acco
     for id_, name in transaction.all("SELECT id, name FROM registers ORDER BY id"):
         if register not in (None, name):
             continue
-        for metric in Metric:
-            sums = sums_of(transaction, metric, id_)
+        for metric, sums in _metrics(transaction, id_):
             caps = Caps(transaction, id_, metric)
             for group in groups_of(transaction, id_, metric):
-                if metric is not Metric.ABSOLUTE and not sums.spent:
+                if not any(map(sums.lists, group.accounts)):
                     continue
                 cap = caps.of_group(group)
                 at = {account: caps.distance(account) for account in group.accounts}
