@@ -1,10 +1,11 @@
 """Restoring in the metric of a relative promise against restoring in the plain L2 norm.
 
-Run: .venv/bin/python -m benchmarks.weighted_restoring [DRAWS [CASE ...]]   (minutes on two cores)
+Run: .venv/bin/python -m benchmarks.weighted_restoring [DRAWS [CASE ...]]   (about ten minutes)
 
-The networks played no part in choosing weights and margins. Loads get simulated noise of 10 % of
-themselves, written down here independently of any mechanism. They are restored by the default
-method, at the optimal costs of the true network and at private costs, as a release makes them.
+The networks played no part in choosing weights and margins; those with __api and __sad are
+stressed. Loads get simulated noise of 10 % of themselves, written down here independently of any
+mechanism. They are restored by the default method, at the optimal costs of the true network and at
+private costs, as a release makes them.
 """
 
 import sys
@@ -30,6 +31,8 @@ from gridveil.privacy.phase import NoisyLoads
 CASES = (
     "case24_ieee_rts", "case60_c", "case73_ieee_rts", "case89_pegase", "case162_ieee_dtc",
     "case179_goc", "case200_activ", "case240_pserc",
+    "case24_ieee_rts__api", "case73_ieee_rts__api", "case89_pegase__api", "case162_ieee_dtc__api",
+    "case179_goc__api", "case73_ieee_rts__sad",
 )  # fmt: skip
 DRAWS = 5
 SHARE = 0.1

@@ -39,8 +39,7 @@ DECLARABLE = "costs"
 _MARGINS = (0.02, 0.002, 0.0)
 """By which limits are tightened before private loads are projected; the first that works counts."""
 _WEIGHTED_MARGINS = (0.05, *_MARGINS)
-"""The same for loads that do not count alike: large loads then move further, more often to where
-limits hold prices up."""
+"""The same for loads that do not count alike (docs/costs.md says what the wider margin does)."""
 _MOST_ITERATIONS = 500
 """Of an AC-OPF of private loads: no network of PGLib takes more than 385."""
 
