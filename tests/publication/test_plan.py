@@ -23,7 +23,9 @@ from gridveil import (
     verify,
 )
 from gridveil.fidelity.central import Central
+from gridveil.fidelity.weights import metric_weights
 from gridveil.privacy.metric import Metric
+from gridveil.publication.costs import private_costs
 from tests.cases import TINY
 
 
@@ -282,3 +284,16 @@ def test_a_relative_promise_buys_no_total(path):
     assert (plan.cost_budget, plan.shares) == (0, ())
     with pytest.raises(GridveilError, match="has a distance in MVA"):
         plan_release(network, mechanism="relative-laplace", cost_budget=0.2, ledger=path)
+
+
+def test_costs_are_those_of_loads_without_the_bias_of_their_noise(path):
+    plan = plan_release("case39_epri", hide="30%", beta=0.05, release_id="one", ledger=path)
+    made = plan.run(path)
+    loads = np.stack([made.noisy.p, made.noisy.q], axis=1)
+    unbiased = plan.mechanism.corrected(loads)
+    assert unbiased[:, 0].sum() == pytest.approx(0.91 * loads[:, 0].sum(), rel=1e-2)
+    expected, _ = private_costs(
+        plan.network, unbiased, 0, metric_weights(plan.mechanism.guarantee(), loads)
+    )
+    stated = made.certificate.costs.dollars_per_hour
+    assert sum(stated) == pytest.approx(expected.values.sum(), rel=1e-3)

@@ -38,8 +38,6 @@ DECLARABLE = "costs"
 """What an owner can declare public although it was computed from raw loads."""
 _MARGINS = (0.02, 0.002, 0.0)
 """By which limits are tightened before private loads are projected; the first that works counts."""
-_WEIGHTED_MARGINS = (0.05, *_MARGINS)
-"""The same for loads that do not count alike (docs/costs.md says what the wider margin does)."""
 _MOST_ITERATIONS = 500
 """Of an AC-OPF of private loads: no network of PGLib takes more than 385."""
 
@@ -184,7 +182,7 @@ def private_costs(
 def _opf_near(network: Network, loads: FloatArray, weights: FloatArray) -> OPFResult:
     """Return an AC-OPF of loads; where there is none, of loads projected into tighter limits."""
     result = solve_acopf(network.with_loads(*loads.T), watch=_goes_on)
-    for margin in _MARGINS if np.ptp(weights) == 0 else _WEIGHTED_MARGINS:
+    for margin in _MARGINS:
         if result.status.solved:
             break
         near = projected_loads(network, loads, margin, weights)

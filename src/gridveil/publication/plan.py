@@ -471,17 +471,18 @@ class ReleasePlan:
     ) -> Release:
         """Make the release of a blank network from its private loads.
 
-        Private costs are those of loads that work. So where nothing else is found from the private
-        loads, it is from these.
+        Private costs are those of loads that work, the bias of their noise taken out. So where
+        nothing else is found from the private loads, it is from these.
         """
         targets = [private]
         if costs is None:
             notify("private costs")
             loads = np.stack([private.p, private.q], axis=1)
             weights = metric_weights(private.guarantee, loads)
-            costs, near = private_costs(network, loads, self.cost_budget, weights)
+            unbiased = self.mechanism.corrected(loads)
+            costs, near = private_costs(network, unbiased, self.cost_budget, weights)
             costs = costs.for_beta(self.beta)
-            if not np.array_equal(near, loads):
+            if not np.array_equal(near, unbiased):
                 targets.append(replace(private, p=near[:, 0], q=near[:, 1]))
         problems = fidelity_problems(
             network, targets, costs.values, self.beta, self.method, self.band

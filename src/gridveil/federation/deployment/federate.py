@@ -156,7 +156,7 @@ def federate(
         if provenance is Provenance.PRIVATE:
             log("private costs")
             private = _private_loads(network, slices, run, place, known)
-            public = _private_costs(network, private, run.beta)
+            public = _private_costs(network, private, run)
             slices = split(network, owned, public)
         write_configs(Path(name), slices, run, place, known.name)
         contributions, outcome = run_members(Path(name), slices, watch)
@@ -204,11 +204,13 @@ def _known_costs(
     return as_public_costs(costs, source, network)
 
 
-def _private_costs(network: Network, private: NoisyLoads, beta: float) -> PublicCosts:
+def _private_costs(network: Network, private: NoisyLoads, run: Run) -> PublicCosts:
+    """Return the costs of the private loads, the bias of their noise taken out."""
     loads = np.stack([private.p, private.q], axis=1)
     weights = metric_weights(private.guarantee, loads)
-    costs, _ = private_costs(blank(network), loads, 0, weights)
-    return costs.for_beta(beta)
+    unbiased = run_mechanism(run).corrected(loads)
+    costs, _ = private_costs(blank(network), unbiased, 0, weights)
+    return costs.for_beta(run.beta)
 
 
 def _private_loads(
