@@ -29,9 +29,9 @@ def registry_option(registry: Registry[Any], text: str) -> Any:
         return name
 
     return typer.Option(
-        help=text,
+        help=f"{text} One of {', '.join(registry.names)}.",
         parser=parse,
-        metavar=f"[{'|'.join(registry.names)}]",
+        metavar="NAME",
         autocompletion=lambda: list(registry.names),
     )
 

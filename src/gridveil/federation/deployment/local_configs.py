@@ -77,7 +77,7 @@ def _member(
         "key": str(identity.key),
         "state": f"{name}.state",
         **own,
-        "run": run.model_dump(mode="json"),
+        "run": run.model_dump(mode="json", exclude_none=True),
         "peers": dict(peers),
     }
 

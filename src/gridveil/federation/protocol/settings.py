@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
-from gridveil.defaults import MAX_ITERATIONS, MECHANISM, TOLERANCE
+from gridveil.defaults import MAX_ITERATIONS, TOLERANCE
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _DIGEST_BYTES = 16
@@ -20,7 +20,8 @@ class Run(BaseModel):
     id: Annotated[str, Field(min_length=1, max_length=200)]
     """The release id: a party draws noise only once for an id."""
     parties: Annotated[tuple[str, ...], Field(min_length=1)]
-    mechanism: str = MECHANISM
+    mechanism: str = "polar-laplace"
+    """Where a configuration does not say: what it was when only one could be meant."""
     epsilon: Annotated[str, Field(min_length=1)]
     """As text, so that one tenth is exactly one tenth."""
     alpha: Annotated[str, Field(min_length=1)]
