@@ -22,10 +22,9 @@ from gridveil.admm.options import AgentOptions
 from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
-from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
+from gridveil.fidelity.phase import check_choices, check_costs, solve
 from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored
-from gridveil.fidelity.weights import metric_weights
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
@@ -51,7 +50,7 @@ from gridveil.privacy.phase import (
 )
 from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.ratings import PublicRatings
-from gridveil.privacy.total import NoisyTotal, moved_to_total, privatise_total, total_id
+from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.choices import (
@@ -71,7 +70,6 @@ from gridveil.publication.costs import (
     as_public_costs,
     cost_provenance,
     derived_costs,
-    private_costs,
 )
 from gridveil.publication.explained import explained
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
@@ -84,6 +82,7 @@ from gridveil.publication.statements import (
     private_source,
     whole_statement,
 )
+from gridveil.publication.steps import Steps
 
 _NOISE_DRAWS = 100_000
 _REGISTERS_SHOWN = 5
@@ -302,6 +301,10 @@ class ReleasePlan:
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
         return draft(self.network, self._basis(costs, entry))
 
+    def steps(self, costs: PublicCosts | None = None) -> Steps:
+        """Return its steps from private loads on; costs that are None are private ones."""
+        return Steps(self.mechanism, self.method, self.band, self.beta, costs, self.cost_budget)
+
     def figures(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts, for JSON."""
         noise = self.noise
@@ -439,12 +442,8 @@ class ReleasePlan:
 
     def _fitted(self, noisy: NoisyLoads, total: NoisyTotal) -> NoisyLoads:
         """Return private loads moved to the best estimate of their total."""
-        p, q = moved_to_total(
-            np.stack([noisy.p, noisy.q], axis=1),
-            np.array([total.p, total.q]),
-            self.mechanism.noise_variance(),
-            total.mechanism,
-        ).T
+        loads, of_total = np.stack([noisy.p, noisy.q], axis=1), np.array([total.p, total.q])
+        p, q = self.steps().fitted(loads, of_total, total.mechanism).T
         return replace(noisy, p=p, q=q)
 
     def _made(
@@ -456,23 +455,10 @@ class ReleasePlan:
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
-        """Make the release of a blank network from its private loads.
-
-        Private costs are those of loads that work. So where nothing else is found from the private
-        loads, it is from these.
-        """
-        targets = [private]
+        """Make the release of a blank network from its private loads."""
         if costs is None:
             notify("private costs")
-            loads = np.stack([private.p, private.q], axis=1)
-            weights = metric_weights(private.guarantee, loads)
-            costs, near = private_costs(network, loads, self.cost_budget, weights)
-            costs = costs.for_beta(self.beta)
-            if not np.array_equal(near, loads):
-                targets.append(replace(private, p=near[:, 0], q=near[:, 1]))
-        problems = fidelity_problems(
-            network, targets, costs.values, self.beta, self.method, self.band
-        )
+        costs, problems = self.steps(costs).problems(network, private)
         basis = self._basis(costs, entry)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
