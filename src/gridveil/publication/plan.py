@@ -8,7 +8,7 @@ Of `run`, the draws alone see the raw loads; all that follows gets a blank netwo
 finished files are scanned for raw loads (scan.py), as a guard against mistakes of our own.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -72,6 +72,14 @@ from gridveil.publication.costs import (
     derived_costs,
 )
 from gridveil.publication.explained import explained
+from gridveil.publication.forecast.forecast import (
+    DRAWS,
+    Forecast,
+    LoadsFrom,
+    basis_of,
+    forecast_of,
+)
+from gridveil.publication.forecast.forecast import Basis as ForecastBasis
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.public_parts import public_parts
@@ -304,6 +312,42 @@ class ReleasePlan:
     def steps(self, costs: PublicCosts | None = None) -> Steps:
         """Return its steps from private loads on; costs that are None are private ones."""
         return Steps(self.mechanism, self.method, self.band, self.beta, costs, self.cost_budget)
+
+    def forecast(
+        self, loads_from: LoadsFrom = LoadsFrom.OWN, draws: int = DRAWS, seed: int = 1
+    ) -> Forecast:
+        """Simulate releases by this plan: nothing is drawn or spent, and nothing is private.
+
+        `gridveil.plan` shows such forecasts in words, beside those of other settings.
+
+        Args:
+            loads_from: Simulate with the raw loads, or with loads made up from public numbers.
+            draws: How many releases are simulated; 0 gives figures of the noise alone.
+            seed: Of the noise and of made-up loads.
+
+        Example:
+            >>> from gridveil import plan_release
+            >>> from tempfile import mkdtemp
+            >>> plan = plan_release("case5_pjm", ledger=mkdtemp() + "/ledger.sqlite")
+            >>> round(plan.forecast(draws=0).noise.median_relative.median, 1)
+            0.1
+        """
+        basis = basis_of(self.network, self.mechanism, loads_from, seed, bool(draws))
+        return self.simulated(basis, draws, seed)
+
+    def simulated(
+        self,
+        basis: ForecastBasis,
+        draws: int,
+        seed: int,
+        progress: Callable[[], None] = lambda: None,
+    ) -> Forecast:
+        """Return a forecast from a basis that several settings share; see `forecast_of`."""
+        costs = self.costs
+        if draws and self.provenance is Provenance.DERIVED:
+            network = basis.network.with_loads(*basis.loads.T)
+            costs = derived_costs(network).for_beta(self.beta)
+        return forecast_of(self.steps(costs), basis, draws, seed, progress)
 
     def figures(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts, for JSON."""
