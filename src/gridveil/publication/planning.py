@@ -27,7 +27,15 @@ from gridveil.publication.plan import ReleaseChoices, ReleasePlan, plan_release
 
 _HALF, _TWICE = Fraction(1, 2), Fraction(2)
 _LARGE = 0.5
-"""The error of half of the loads, relatively, from which an absolute distance seems not to fit."""
+"""The error of half of the loads, relatively, from which what is hidden seems not to fit."""
+_LARGE_NOISE = (
+    "The noise is large beside most loads. If it need not be hidden how large a load is, but only "
+    "by how much it changes, --hide in % of each load or of its rating fits better."
+)
+_SMALL_LOADS = (
+    "Most loads are small beside the floor, below which per cent turn into a fixed amount; --hide "
+    "in % of ratings fits them better."
+)
 
 
 def plan(
@@ -215,16 +223,12 @@ def _notes(planned: ReleasePlan, asked: Setting, basis: Basis, quick: bool) -> I
             "Your own loads have no AC-OPF, so there is no true cost to compare with; 'gridveil "
             "solve' shows why."
         )
-    wide = planned.mechanism.guarantee().warning
-    if wide:
-        yield f"{wide}."
+    guarantee = planned.mechanism.guarantee()
     relative = None if asked.forecast is None else asked.forecast.noise.median_relative
-    is_absolute = planned.mechanism.guarantee().kind is Metric.ABSOLUTE
-    if is_absolute and relative is not None and relative.median > _LARGE:
-        yield (
-            "The noise is large beside most loads. If it need not be hidden how large a load is, "
-            "but only by how much it changes, --hide in % of each load fits better."
-        )
+    if guarantee.warning:
+        yield f"{guarantee.warning}."
+    elif relative is not None and relative.median > _LARGE:
+        yield _SMALL_LOADS if guarantee.kind is Metric.RELATIVE else _LARGE_NOISE
 
 
 def _progress(total: int, notify: Notify) -> Callable[[], None]:

@@ -164,10 +164,12 @@ def test_wrong_choices_are_refused(path):
             gridveil.plan(CASE, ledger=path, quick=True, **wrong)
 
 
-def test_large_absolute_noise_hints_at_per_cent(path):
+def test_large_noise_comes_with_a_hint(path):
     outlook = gridveil.plan("case30_ieee", ledger=path, hide="10MVA", quick=True)
-    assert any("--hide in % of each load" in note for note in outlook.notes)
+    assert any("noise is large beside most loads" in note for note in outlook.notes)
     assert not gridveil.plan("case30_ieee", ledger=path, quick=True).notes[1:]
+    small = gridveil.plan("case30_ieee", ledger=path, floor="50MVA", quick=True)
+    assert any("small beside the floor" in note for note in small.notes)
 
 
 @pytest.mark.parametrize("costs", ["private", "derived"])

@@ -28,3 +28,9 @@ def test_the_interval_of_a_chance_is_that_of_clopper_and_pearson(happened):
     if happened < 10:
         assert binom.cdf(happened, 10, chance.high) == pytest.approx(0.05)
     assert chance.low <= happened / 10 <= chance.high
+
+
+def test_bands_of_few_releases_hold_nine_of_ten_further_ones():
+    random = np.random.default_rng(2)
+    held = [Spread.of(x[:20]).holds(x[20]) for x in random.standard_cauchy((4000, 21))]
+    assert np.mean(held) == pytest.approx(0.9, abs=0.015)

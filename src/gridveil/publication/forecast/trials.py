@@ -83,7 +83,7 @@ def simulated_releases(
         progress()
         random = np.random.default_rng((seed, i))
         p, q = simulated_private(steps, loads, 1, random)[0].T
-        yield _trial(steps, network, NoisyLoads(p, q, guarantee, Origin.SIMULATION, None))
+        yield trial_of(steps, network, NoisyLoads(p, q, guarantee, Origin.SIMULATION, None))
 
 
 def restoring_of(
@@ -102,7 +102,8 @@ def restoring_of(
     )
 
 
-def _trial(steps: Steps, network: Network, noisy: NoisyLoads) -> Trial:
+def trial_of(steps: Steps, network: Network, noisy: NoisyLoads) -> Trial:
+    """Restore noisy loads of a network without loads as a release does."""
     try:
         _, problems = steps.problems(network, noisy)
     except GridveilError:  # no working network near the private one
