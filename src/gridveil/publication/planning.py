@@ -136,7 +136,7 @@ def plan(
     others = [
         (name, _planned(network, changed, ledger)) for name, changed in _neighbours(asked, planned)
     ]
-    notify("the network itself" if source is LoadsFrom.OWN else "made-up loads that work")
+    notify("AC-OPF of the network" if source is LoadsFrom.OWN else "making up loads")
     basis = basis_of(network, planned.mechanism, source, seed, not quick)
     count = 0 if quick else draws
     plans = [planned, *(one for _, one in others if isinstance(one, ReleasePlan))]

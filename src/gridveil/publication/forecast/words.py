@@ -51,6 +51,11 @@ def sentences(forecast: Forecast | None, others: Mapping[str, Forecast]) -> Iter
             f"The noisy loads alone would make a working network in {_times(restoring.feasible)} "
             f"simulated releases; restored, they would in {_times(restoring.released)}."
         )
+        if restoring.released.happened < restoring.released.trials:
+            yield (
+                "Where none comes about, the private loads are kept and stay charged; another beta "
+                "or method can then be tried at no further cost."
+            )
         if restoring.cost_error is not None:
             yield _of_cost(restoring.cost_error)
     for name, other in others.items():
