@@ -34,6 +34,12 @@ def test_a_forecast_in_json(gridveil):
     assert names == ["half the ε", "twice the ε", "half the distance"]
 
 
+def test_progress_for_a_log_says_how_long_it_takes(gridveil):
+    outcome = gridveil("plan", "case5_pjm", "--draws", "2", "--plain")
+    assert "simulated release 1 of 8" in outcome.err
+    assert "simulated release 8 of 8, about 0 s left" in outcome.err
+
+
 def test_from_public_numbers(gridveil):
     outcome = gridveil("plan", "case14_ieee", "--from", "public", "--quick")
     assert outcome.status == 0

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gridveil.cli.display import display
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
     AgentFlags,
@@ -14,13 +15,13 @@ from gridveil.cli.options import (
     CostsSourceOption,
     DeclarePublicOption,
     FidelityOptions,
-    JsonOption,
     LedgerOption,
     NewRegisterOption,
     NoiseOptions,
     RegisterOption,
 )
-from gridveil.cli.output import console, error_console, print_json
+from gridveil.cli.output import console, print_json
+from gridveil.cli.release import DisplayOptions
 from gridveil.network.library import load_case
 
 
@@ -61,11 +62,11 @@ def plan(
     fidelity: FidelityOptions,
     agents: AgentFlags,
     simulated: ForecastOptions,
+    shown: DisplayOptions,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Also write the forecast as a page (HTML)."),
     ] = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Forecast a release by simulation: how good its loads and costs will be. Spends nothing.
 
@@ -77,8 +78,8 @@ def plan(
     gridveil plan case14_ieee --hide 5MVA --epsilon 2 --quick
 
     """
-    with error_console.status("starting …") as status:
-        options = agents.options(context, fidelity.method, lambda _: None, error_console.print)
+    with display(shown.mode, agents.max_iterations) as progress:
+        options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         from gridveil.publication.planning import plan as forecast
 
         chosen = {**vars(simulated), "declare_public": simulated.declare_public or ()}
@@ -88,15 +89,16 @@ def plan(
             **vars(fidelity),
             **chosen,
             agents=options,
-            notify=lambda text: status.update(f"{text} …"),
+            notify=progress.phase,
         )
     if output is not None:
         from gridveil.publication.report.forecast_page import write_forecast
 
         write_forecast(output, outlook)
-    if as_json:
+    if shown.as_json:
         print_json(outlook.figures())
-        return
-    first, *lines = repr(outlook).splitlines()
-    console.print(first, style="bold red" if outlook.is_private else "green", highlight=False)
-    console.print("\n".join(lines), highlight=False, soft_wrap=True)
+    elif not shown.quiet:
+        first, *lines = repr(outlook).splitlines()
+        style = "bold red" if outlook.is_private else "green"
+        console.print(first, style=style, highlight=False)
+        console.print("\n".join(lines), highlight=False, soft_wrap=True)
