@@ -10,8 +10,8 @@ READY := $(VENV)/.ready
 
 demo: $(READY)
 	rm -rf demo
-	$(BIN)/gridveil release case39_epri --epsilon 1 --alpha 0.1 --beta 0.01 \
-		--ledger demo/ledger.sqlite -o demo/release
+	$(BIN)/gridveil plan case39_epri --hide 10% --draws 5 --ledger demo/ledger.sqlite
+	$(BIN)/gridveil release case39_epri --hide 10% --ledger demo/ledger.sqlite -o demo/release
 	$(BIN)/gridveil verify demo/release
 	@echo "open demo/release/report.html in a browser"
 

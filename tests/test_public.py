@@ -73,7 +73,7 @@ def test_release_takes_what_a_plan_takes():
     assert set(ReleaseChoices.__annotations__) == parameters - {"network", "ledger"}
 
 
-@pytest.mark.parametrize("name", ["release", "simulate", "audit"])
+@pytest.mark.parametrize("name", ["release", "plan", "simulate", "audit"])
 def test_command_line_and_python_share_their_defaults(name):
     function = python_function("plan_release" if name == "release" else name)
     parameters = inspect.signature(function).parameters

@@ -144,6 +144,8 @@ if TYPE_CHECKING:
     from gridveil.privacy.ratings import read_ratings as read_ratings
     from gridveil.publication import ledger as ledger
     from gridveil.publication.costs import PublicCosts as PublicCosts
+    from gridveil.publication.forecast.forecast import Forecast as Forecast
+    from gridveil.publication.forecast.outlook import Outlook as Outlook
     from gridveil.publication.make import Release as Release
     from gridveil.publication.plan import (
         ReleasePlan as ReleasePlan,
@@ -154,6 +156,7 @@ if TYPE_CHECKING:
     from gridveil.publication.plan import (
         release as release,
     )
+    from gridveil.publication.planning import plan as plan
     from gridveil.publication.verification.verify import (
         Verification as Verification,
     )
@@ -210,8 +213,11 @@ _MODULES = {
     "privacy.ratings": ["PublicRatings", "read_ratings"],
     "privacy.phase": ["NoisyLoads", "privatise", "simulate_loads"],
     "publication.costs": ["PublicCosts"],
+    "publication.forecast.forecast": ["Forecast"],
+    "publication.forecast.outlook": ["Outlook"],
     "publication.make": ["Release"],
     "publication.plan": ["ReleasePlan", "plan_release", "release"],
+    "publication.planning": ["plan"],
     "publication.verification.verify": ["Verification", "verify"],
 }
 """Where each public name lives; a module is imported when one of its names is first used."""

@@ -12,8 +12,11 @@ from typing import Any
 from gridveil.errors import GridveilError
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` through a temporary file in the same folder."""
+def write_atomically(path: Path, data: bytes, private: bool = False) -> None:
+    """Write `data` to `path` through a temporary file in the same folder.
+
+    A `private` file is for its owner's eyes only.
+    """
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -25,7 +28,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).chmod(0o600 if private else 0o666 & ~umask)
         Path(temporary).replace(path)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)

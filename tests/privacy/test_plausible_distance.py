@@ -12,7 +12,7 @@ from gridveil.privacy.ledger.owner import owner_of
 from gridveil.privacy.ledger.records import Charge, Spending
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import privatise
-from gridveil.privacy.plausible_distance import check_distance, plausible_range
+from gridveil.privacy.plausible_distance import check_distance, plausible_range, typical_load
 
 CASES = ("case5_pjm", "case14_ieee", "case30_ieee", "case39_epri", "case118_ieee", "case300_ieee")
 
@@ -68,3 +68,20 @@ def test_what_the_message_says_makes_sense_does(tmp_path):
     network = load_case("case57_ieee")
     for distance in plausible_range(network):
         check_distance(network, at_distance(network, f"{distance:g}"), None)
+
+
+def test_a_feeder_without_limits_says_nothing_about_the_size_of_its_loads(tmp_path):
+    """pandapower writes 1e9 for no limit, which is not the capacity of an external grid."""
+    pandapower, networks = (
+        pytest.importorskip("pandapower"),
+        pytest.importorskip("pandapower.networks"),
+    )
+    net = networks.create_cigre_network_mv()
+    net.trafo["shift_degree"] = 0.0
+    pandapower.create_poly_cost(net, 0, "ext_grid", cp1_eur_per_mw=60.0)
+    pandapower.to_json(net, tmp_path / "feeder.json")
+    feeder = load_case(tmp_path / "feeder.json")
+    assert typical_load(feeder) is None
+    low, high = plausible_range(feeder)
+    assert (low, high) == (0, float("inf"))
+    check_distance(feeder, at_distance(feeder, "0.1"), None)

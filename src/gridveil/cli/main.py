@@ -27,6 +27,7 @@ from gridveil.cli.federation import (
 )
 from gridveil.cli.ledger import ledger
 from gridveil.cli.output import error_console
+from gridveil.cli.plan import plan
 from gridveil.cli.release import release
 from gridveil.cli.reproduce import reproduce
 from gridveil.cli.simulate import simulate
@@ -71,6 +72,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command()(release)
+app.command()(plan)
 app.command()(verify)
 app.command()(solve)
 app.command()(cases)

@@ -1,7 +1,7 @@
 """Which mechanism hides what an owner asked for: in per cent, in MVA, in p.u., or by ratings."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -73,6 +73,12 @@ class NoiseChoice:
             name, e, alpha, calibration=self.calibration, bounds=self.bounds, floor=floor
         )
         return clamped(made, self.bounds)
+
+    def scaled(self, factor: Fraction) -> "NoiseChoice":
+        """Return the same with so many times the hidden change."""
+        if self._hidden is not None:
+            return replace(self, hide=self._hidden.times(factor))
+        return replace(self, alpha=factor * exact(self.alpha or ALPHA, "alpha"))
 
     def resolved(self, network: Network) -> tuple[str, Fraction, Fraction | None]:
         """Return the mechanism's name, its distance, and the floor of a relative one, in p.u.

@@ -16,6 +16,8 @@ from gridveil.privacy.metric import Metric
 SMALLEST_SHARE = 1.5e-4
 """Of the size of a load: what differs by less says nothing about its owner."""
 _KVA = 1000.0
+_UNLIMITED = 1e9
+"""In MW or MVAr: pandapower writes this where a generator has no limit."""
 
 
 def plausible_range(network: Network) -> tuple[float, float]:
@@ -53,6 +55,7 @@ def _reach(network: Network) -> tuple[float, FloatArray, FloatArray]:
         np.maximum(np.abs(low), np.abs(high)) * base
         for low, high in ((gens.p_min, gens.p_max), (gens.q_min, gens.q_max))
     )
+    p, q = (np.where(limit < _UNLIMITED, limit, np.inf) for limit in (p, q))
     carried, generated = np.zeros(len(network.buses)), np.zeros(len(network.buses))
     for ends in (lines.from_bus, lines.to_bus):
         np.add.at(carried, ends, lines.rate * base)

@@ -8,7 +8,7 @@ Of `run`, the draws alone see the raw loads; all that follows gets a blank netwo
 finished files are scanned for raw loads (scan.py), as a guard against mistakes of our own.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,10 +22,9 @@ from gridveil.admm.options import AgentOptions
 from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
-from gridveil.fidelity.phase import check_choices, check_costs, fidelity_problems, solve
+from gridveil.fidelity.phase import check_choices, check_costs, solve
 from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored
-from gridveil.fidelity.weights import metric_weights
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
@@ -51,7 +50,7 @@ from gridveil.privacy.phase import (
 )
 from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.ratings import PublicRatings
-from gridveil.privacy.total import NoisyTotal, moved_to_total, privatise_total, total_id
+from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.choices import (
@@ -71,9 +70,16 @@ from gridveil.publication.costs import (
     as_public_costs,
     cost_provenance,
     derived_costs,
-    private_costs,
 )
 from gridveil.publication.explained import explained
+from gridveil.publication.forecast.forecast import (
+    DRAWS,
+    Forecast,
+    LoadsFrom,
+    basis_of,
+    forecast_of,
+)
+from gridveil.publication.forecast.forecast import Basis as ForecastBasis
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.public_parts import public_parts
@@ -84,6 +90,7 @@ from gridveil.publication.statements import (
     private_source,
     whole_statement,
 )
+from gridveil.publication.steps import Steps
 
 _NOISE_DRAWS = 100_000
 _REGISTERS_SHOWN = 5
@@ -315,6 +322,46 @@ class ReleasePlan:
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
         return draft(self.network, self._basis(costs, entry))
 
+    def steps(self, costs: PublicCosts | None = None) -> Steps:
+        """Return its steps from private loads on; costs that are None are private ones."""
+        return Steps(self.mechanism, self.method, self.band, self.beta, costs, self.cost_budget)
+
+    def forecast(
+        self, loads_from: LoadsFrom = LoadsFrom.OWN, draws: int = DRAWS, seed: int = 1
+    ) -> Forecast:
+        """Simulate releases by this plan: nothing is drawn or spent, and nothing is private.
+
+        `gridveil.plan` shows such forecasts in words, beside those of other settings.
+
+        Args:
+            loads_from: Simulate with the raw loads, or with loads made up from public numbers.
+            draws: How many releases are simulated; 0 gives figures of the noise alone.
+            seed: Of the noise and of made-up loads.
+
+        Example:
+            >>> from gridveil import plan_release
+            >>> from tempfile import mkdtemp
+            >>> plan = plan_release("case5_pjm", ledger=mkdtemp() + "/ledger.sqlite")
+            >>> round(plan.forecast(draws=0).noise.median_relative.median, 1)
+            0.1
+        """
+        basis = basis_of(self.network, self.mechanism, loads_from, seed, bool(draws))
+        return self.simulated(basis, draws, seed)
+
+    def simulated(
+        self,
+        basis: ForecastBasis,
+        draws: int,
+        seed: int,
+        progress: Callable[[], None] = lambda: None,
+    ) -> Forecast:
+        """Return a forecast from a basis that several settings share; see `forecast_of`."""
+        costs = self.costs
+        if draws and self.provenance is Provenance.DERIVED:
+            network = basis.network.with_loads(*basis.loads.T)
+            costs = derived_costs(network).for_beta(self.beta)
+        return forecast_of(self.steps(costs), basis, draws, seed, progress)
+
     def figures(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts, for JSON."""
         noise = self.noise
@@ -452,12 +499,8 @@ class ReleasePlan:
 
     def _fitted(self, noisy: NoisyLoads, total: NoisyTotal) -> NoisyLoads:
         """Return private loads moved to the best estimate of their total."""
-        p, q = moved_to_total(
-            np.stack([noisy.p, noisy.q], axis=1),
-            np.array([total.p, total.q]),
-            self.mechanism.noise_variance(),
-            total.mechanism,
-        ).T
+        loads, of_total = np.stack([noisy.p, noisy.q], axis=1), np.array([total.p, total.q])
+        p, q = self.steps().fitted(loads, of_total, total.mechanism).T
         return replace(noisy, p=p, q=q)
 
     def _made(
@@ -469,24 +512,10 @@ class ReleasePlan:
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
-        """Make the release of a blank network from its private loads.
-
-        Private costs are those of loads that work, the bias of their noise taken out. So where
-        nothing else is found from the private loads, it is from these.
-        """
-        targets = [private]
+        """Make the release of a blank network from its private loads."""
         if costs is None:
             notify("private costs")
-            loads = np.stack([private.p, private.q], axis=1)
-            weights = metric_weights(private.guarantee, loads)
-            unbiased = self.mechanism.corrected(loads)
-            costs, near = private_costs(network, unbiased, self.cost_budget, weights)
-            costs = costs.for_beta(self.beta)
-            if not np.array_equal(near, unbiased):
-                targets.append(replace(private, p=near[:, 0], q=near[:, 1]))
-        problems = fidelity_problems(
-            network, targets, costs.values, self.beta, self.method, self.band
-        )
+        costs, problems = self.steps(costs).problems(network, private)
         basis = self._basis(costs, entry)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")

@@ -1,0 +1,1 @@
+"""What a release will look like, by simulation, before anything is spent."""
