@@ -68,9 +68,9 @@ class LoadLimits(ArrayRecord):
         Distances of P and Q count alike.
 
         Args:
-            loads: P and Q of every load, of shape (loads, 2).
+            loads: P and Q of every load, of shape (loads, 2), or of several draws of them.
         """
-        p, q = loads.T
+        p, q = loads[..., 0], loads[..., 1]
         near_p, near_q = np.maximum(p, 0.0), q
         if self.power_factor is not None:
             slope = self.slope
@@ -78,7 +78,7 @@ class LoadLimits(ArrayRecord):
             outside = np.abs(q) > slope * p
             near_p = np.where(outside, on_edge, p)
             near_q = np.where(outside, np.copysign(slope * on_edge, q), q)
-        near = np.stack([near_p, near_q], axis=1) + 0.0  # no zero with a sign
+        near = np.stack([near_p, near_q], axis=-1) + 0.0  # no zero with a sign
         return np.where(self.consumers[:, None], near, loads)
 
     def excess(self, loads: FloatArray) -> float:
