@@ -25,6 +25,7 @@ from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import read_certificate
 from gridveil.publication.post_processing import at_buses, make_post_processing
 from gridveil.publication.statements import post_processing_sentences
+from gridveil.publication.true_cost import LoadNoise
 
 NETWORK = load_case("case14_ieee")
 RELATIVE, ABSOLUTE = RelativeLaplace.of(1, "0.1"), ProductLaplace.of(1, "0.1")
@@ -90,6 +91,20 @@ def test_private_loads_are_corrected_and_then_moved_within_the_limits():
     bounds = PublicBounds(np.full((1, 2), -2.0), np.full((1, 2), 2.0), "ratings")
     clamped = made(correct_bias=True, mechanism=Clamped(RELATIVE, bounds))
     assert (clamped.applied(loads, Clamped(RELATIVE, bounds)) == corrected).all()
+
+
+def test_redrawn_noise_is_post_processed_too():
+    """The interval for the true cost follows from what is left of the noise."""
+    of, loads = made("all", 0.9, correct_bias=True), NETWORK.loads.values
+    blocks = LoadNoise(RELATIVE, None, of).redraws(loads)
+    released = loads + np.concatenate(list(blocks))
+    slope = math.tan(math.acos(0.9)) + 1e-9
+    assert (np.abs(released[..., 1]) <= slope * released[..., 0] + 1e-9).all()
+    plain = np.concatenate(list(LoadNoise(RELATIVE, None).redraws(loads)))
+    corrected = LoadNoise(RELATIVE, None, made(correct_bias=True)).redraws(loads)
+    share = np.concatenate(list(corrected))[..., 0].mean(axis=0) / loads[:, 0]
+    raised = plain[..., 0].mean(axis=0) / loads[:, 0]
+    assert raised - share == pytest.approx(RELATIVE.chart_scale**2, rel=0.05)
 
 
 def test_a_certificate_names_the_same_post_processing():
