@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from gridveil.fidelity.base import (
         Found as Found,
     )
+    from gridveil.fidelity.load_limits import LoadLimits as LoadLimits
     from gridveil.fidelity.phase import (
         restore as restore,
     )
@@ -183,6 +184,7 @@ _MODULES = {
     "federation.partition.splitting": ["split"],
     "federation.transport": ["certs"],
     "fidelity.base": ["BandKind", "FidelityMethod", "FidelityProblem", "Found"],
+    "fidelity.load_limits": ["LoadLimits"],
     "fidelity.phase": ["restore", "restore_many"],
     "fidelity.registry": ["METHODS"],
     "fidelity.result": ["Restored"],

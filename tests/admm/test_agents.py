@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridveil.admm.agents import bus_agent, generator_agent, load_agent, lone_bus_voltage
+from gridveil.admm.agents import (
+    bus_agent,
+    consumer_agent,
+    generator_agent,
+    load_agent,
+    lone_bus_voltage,
+)
 
 QUIET = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-12}}
 
@@ -41,6 +47,34 @@ def test_load(noisy, weight, target, rho):
 @given(numbers(-5, 5), numbers(-5, 5), penalties)
 def test_a_load_of_weight_1_moves_as_the_paper_says_to_the_bit(noisy, target, rho):
     assert load_agent(noisy, 1.0, target, rho) == (2.0 * noisy + rho * target) / (2.0 + rho)
+
+
+@cache
+def consumer_by_ipopt():
+    x, p = casadi.SX.sym("x", 2), casadi.SX.sym("p", 5)
+    objective = p[2] / 2 * (x[0] - p[0]) ** 2 + p[3] / 2 * (x[1] - p[1]) ** 2
+    edges = casadi.vertcat(p[4] * x[0] - x[1], p[4] * x[0] + x[1])
+    exact = {**QUIET, "ipopt": {**QUIET["ipopt"], "bound_relax_factor": 0.0}}
+    return casadi.nlpsol("consumer", "ipopt", {"x": x, "p": p, "f": objective, "g": edges}, exact)
+
+
+@settings(max_examples=300, deadline=None)
+@given(numbers(-3, 3), numbers(-3, 3), penalties, penalties, numbers(0.05, 5))
+def test_a_consumer_keeps_its_power_factor(p, q, p_curvature, q_curvature, slope):
+    ours = consumer_agent(p, q, p_curvature, q_curvature, slope)
+    assert ours[0] >= 0.0
+    assert abs(ours[1]) <= slope * ours[0]
+    theirs = consumer_by_ipopt()(
+        x0=[1.0, 0.0], p=[p, q, p_curvature, q_curvature, slope], lbg=0.0, ubg=np.inf
+    )
+    value = p_curvature / 2 * (ours[0] - p) ** 2 + q_curvature / 2 * (ours[1] - q) ** 2
+    scale = 1 + p_curvature + q_curvature
+    assert value == pytest.approx(float(theirs["f"]), rel=1e-6, abs=1e-6 * scale)
+
+
+@given(numbers(-3, 3), numbers(-3, 3), penalties, penalties)
+def test_a_consumer_without_a_power_factor_feeds_nothing_back(p, q, p_curvature, q_curvature):
+    assert consumer_agent(p, q, p_curvature, q_curvature, math.inf) == (max(p, 0.0), q)
 
 
 @cache

@@ -72,6 +72,15 @@ def test_a_checkpoint_of_a_run_without_weights_is_not_continued_with_some(old):
         resumed(old, 130, weights=np.array([1.0, 2.0, 1.0]))
 
 
+def test_limits_distinguish_a_draw_only_where_there_are_some():
+    noisy, weights = np.arange(4.0), np.array([1.0, 2.0])
+    free = make_draw(noisy, weights)
+    assert len(make_draw(noisy).distinguishing) == 1
+    assert len(free.distinguishing) == 2
+    held = make_draw(noisy, weights, np.array([0.0, -np.inf]), np.array([0.5, np.inf]))
+    assert len(held.distinguishing) == 4
+
+
 def test_a_weighted_run_continues_as_if_it_had_never_stopped(tmp_path):
     weights = np.array([0.1, 20.0, 1.0])
     whole = resumed(tmp_path / "whole.npz", 90, weights)

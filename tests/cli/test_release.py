@@ -283,3 +283,26 @@ def test_costs_can_be_bought(gridveil, tmp_path):
     refused = gridveil("release", "case39_epri", "--cost-budget", "1", "-o", tmp_path / "x")
     assert refused.status == 2
     assert "must be below" in refused.err
+
+
+def test_post_processing_is_asked_for_by_options_or_in_a_file(gridveil, tmp_path):
+    listed, options = tmp_path / "consumers.csv", tmp_path / "release.toml"
+    listed.write_text("bus\n2\n3\n")
+    options.write_text(
+        f'consumers = "{listed}"\npower-factor = 0.9\ncorrect_bias = true\nbeta = 0.05\n'
+    )
+    made = gridveil("release", "case14_ieee", "--config", options, "-o", tmp_path / "out")
+    assert made.status == 0
+    shown = made.out.replace("\n", " ")
+    assert "consumers (2 of 11 loads) is never negative" in shown
+    checked = json.loads(gridveil("verify", tmp_path / "out", "--json").out)
+    names = {claim["name"] for claim in checked["claims"]}
+    assert checked["ok"]
+    assert {"power factor of consumers", "correction of the bias"} <= names
+    again = gridveil(
+        "release", "case14_ieee", "--beta", "0.05", "--consumers", "all", "-o", tmp_path / "all"
+    )
+    assert "nothing was drawn or charged again" in again.out.replace("\n", " ")
+    refused = gridveil("release", "case14_ieee", "--power-factor", "0.9", "-o", tmp_path / "x")
+    assert refused.status == 2
+    assert "with --consumers only" in refused.err.replace("\n", " ")

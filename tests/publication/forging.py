@@ -21,6 +21,7 @@ from gridveil.publication.report.redraw import redrawn_page
 from gridveil.publication.statements import (
     invariants,
     is_private_as_a_whole,
+    post_processing_sentences,
     uncovered,
     whole_statement,
 )
@@ -76,6 +77,12 @@ class Forgery:
     def state_again(self, pairs: str = WITHIN_DISTANCE) -> None:
         """Let every sentence follow from the figures."""
         of, costs, kept = self.protection, self.costs, self.content["kept"]
+        done = self.content.get("post_processing") or {}
+        consumers, factor = done.get("consumers", []), done.get("power_factor")
+        if done:
+            done["sentences"] = post_processing_sentences(
+                len(consumers), len(self.content["load_buses"]), factor, done["bias_corrected"]
+            )
         of["promise"] = promise(
             of["epsilon"], of["delta"], of["alpha_pu"], self.content["base_mva"], pairs,
             of["caution"],
@@ -85,7 +92,9 @@ class Forgery:
         self.content["private_as_a_whole"] = is_private_as_a_whole(costs["provenance"], kept)
         self.content["invariants"] = [
             {"what": what, "provenance": provenance}
-            for what, provenance in invariants(costs["provenance"], costs["source"], kept)
+            for what, provenance in invariants(
+                costs["provenance"], costs["source"], kept, bool(consumers), factor
+            )
         ]
 
     def compute_again(self) -> OPFResult:

@@ -54,6 +54,22 @@ def load_agent(noisy: float, weight: float, target: float, rho: float) -> float:
 
 
 @compiled
+def consumer_agent(p: float, q: float, p_curvature: float, q_curvature: float, slope: float) -> Two:
+    """Return the p and q nearest to those given with p ≥ 0 and |q| ≤ slope·p.
+
+    Nearest by ½(p_curvature Δp² + q_curvature Δq²), so that from the minimum of Model 2 without
+    limits it leads to the minimum within them. Outside, that is on the edge with the sign of q.
+    """
+    if slope == math.inf:
+        return max(p, 0.0), q
+    if abs(q) <= slope * p:
+        return p, q
+    along = p_curvature * p + slope * q_curvature * abs(q)
+    on_edge = max(along / (p_curvature + slope * slope * q_curvature), 0.0)
+    return on_edge, math.copysign(slope * on_edge, q)
+
+
+@compiled
 def generator_agent(target: float, low: float, high: float, best: float) -> float:
     """Model 3: return the nearer to the target of `best` and the interval [low, high].
 

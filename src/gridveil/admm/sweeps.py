@@ -13,6 +13,7 @@ from gridveil.admm.agents import (
     Eight,
     Four,
     bus_agent,
+    consumer_agent,
     generator_agent,
     line_agent,
     line_copies,
@@ -95,10 +96,31 @@ def update_multipliers(state: State, previous_z: FloatArray) -> tuple[float, flo
 
 @compiled_inner
 def update_load(draw: Draw, state: State, i: int) -> None:
-    """Update a copy of a load agent: i counts p of every load, then q."""
+    """Update a copy of a load agent: i counts p of every load, then q.
+
+    A load with limits finds p and q together; each of the two copies takes its own.
+    """
+    loads = len(draw.p_min)
+    of = i if i < loads else i - loads
+    if draw.p_min[of] == -math.inf:
+        state.x[i] = _load_without_limits(draw, state, i)
+        return
+    p, q = consumer_agent(
+        _load_without_limits(draw, state, of),
+        _load_without_limits(draw, state, of + loads),
+        2.0 * draw.weights[of] + state.rho[of],
+        2.0 * draw.weights[of + loads] + state.rho[of + loads],
+        draw.slopes[of],
+    )
+    state.x[i] = p if i < loads else q
+
+
+@compiled_inner
+def _load_without_limits(draw: Draw, state: State, i: int) -> float:
+    """Return a copy of a load agent as Model 2 has it."""
     rho = state.rho[i]
     target = state.z[i] - state.dual[i] / rho
-    state.x[i] = load_agent(draw.noisy[i], draw.weights[i], target, rho)
+    return float(load_agent(draw.noisy[i], draw.weights[i], target, rho))
 
 
 @compiled_inner

@@ -260,20 +260,3 @@ def options_from_file(context: typer.Context, path: Path | None) -> Path | None:
         values[option] = value if isinstance(value, bool | list) else str(value)
     context.default_map = {**(context.default_map or {}), **values}
     return path
-
-
-def read_bus_list(path: Path) -> list[int]:
-    """Read a list of bus numbers, one to a line, with or without the heading "bus"."""
-    buses = []
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise GridveilError(f"{path}: cannot be read: {error}") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip() and line.strip().lower() != "bus":
-            if not (line.strip().isascii() and line.strip().isdigit()):
-                raise GridveilError(f"{path}:{number}: a bus number is needed")
-            buses.append(int(line))
-    if any(not 0 < bus < 2**53 for bus in buses):
-        raise GridveilError(f"{path}: bus numbers are above 0 and below 2^53")
-    return buses

@@ -23,10 +23,10 @@ from gridveil.cli.options import (
     NoiseOptions,
     RegisterOption,
     options_from_file,
-    read_bus_list,
 )
 from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
+from gridveil.files import read_bus_list
 from gridveil.network.library import load_case
 
 if TYPE_CHECKING:
@@ -95,6 +95,31 @@ class ReleaseOptions:
 
 
 @dataclass(frozen=True)
+class PostProcessingOptions:
+    """What is done to private loads; it costs no privacy."""
+
+    consumers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|FILE",
+            help="Keep the active power of these loads at 0 or more: all, or a list of their "
+            "buses, one number a line. You declare it in public.",
+        ),
+    ] = None
+    power_factor: Annotated[
+        str | None,
+        typer.Option(
+            help="The lowest power factor that consumers have, lagging or leading. You declare it "
+            "in public."
+        ),
+    ] = None
+    correct_bias: Annotated[
+        bool,
+        typer.Option("--correct-bias", help="Correct private loads for the bias of their mean."),
+    ] = False
+
+
+@dataclass(frozen=True)
 class DisplayOptions:
     """How much is shown meanwhile."""
 
@@ -117,6 +142,7 @@ def release(
     noise: NoiseOptions,
     fidelity: FidelityOptions,
     agents: AgentFlags,
+    processing: PostProcessingOptions,
     choices: ReleaseOptions,
     shown: DisplayOptions,
 ) -> None:
@@ -147,6 +173,7 @@ def release(
             network,
             **vars(noise),
             **vars(fidelity),
+            **vars(processing),
             accept_unsound=choices.accept_unsound,
             agents=options,
             costs=choices.costs,
@@ -214,6 +241,8 @@ def _print_release(
         certificate.statement, style="green" if certificate.private_as_a_whole else "bold red"
     )
     console.print(protection.promise)
+    if certificate.post_processing is not None:
+        console.print(" ".join(certificate.post_processing.sentences))
     console.print(
         f"AC-feasible to {fidelity.max_violation:.0e} p.u.; cost of its dispatch "
         f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "

@@ -99,8 +99,11 @@ class Agents(FidelityMethod):
 
 
 def _draw(problem: FidelityProblem) -> Draw:
-    """Return the noisy loads and their weights as the agents take them."""
-    return make_draw(problem.noisy.T.ravel(), problem.weights)
+    """Return the noisy loads, their weights and limits as the agents take them."""
+    noisy, limits = problem.noisy.T.ravel(), problem.limits
+    if limits is None:
+        return make_draw(noisy, problem.weights)
+    return make_draw(noisy, problem.weights, limits.p_min, limits.slopes)
 
 
 def _on_threads(
@@ -160,7 +163,9 @@ def _found(
     if not options.polish or run.status in (Status.STOPPED, Status.FAILED):
         return Found(status, p, q, point, bands, 0, run.iterations, agents=run)
     reached = Attempt(run.status, p, q, point, run.iterations)
-    best, solves, _ = nearest_loads(network, noisy, bands, None, (), reached, problem.weights)
+    best, solves, _ = nearest_loads(
+        network, noisy, bands, None, (), reached, problem.weights, problem.limits
+    )
     return Found(best.status, best.p, best.q, best.point, bands, solves, run.iterations, agents=run)
 
 

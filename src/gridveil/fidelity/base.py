@@ -18,6 +18,7 @@ from gridveil.admm.result import AgentRun
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band
+from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult
 from gridveil.opf.operating_point import OperatingPoint
@@ -44,9 +45,15 @@ class FidelityProblem:
     band: BandKind
     weights: FloatArray = field(default_factory=lambda: np.ones(1))
     """How much the squared distance of each load counts, of shape (loads,); one number for all."""
+    limits: LoadLimits | None = None
+    """Public limits that the restored loads keep; the noisy ones are within them."""
 
     def __post_init__(self) -> None:
-        """Refuse weights that do not fit, and have one for each load."""
+        """Refuse weights and limits that do not fit, and have a weight for each load."""
+        if self.limits is not None and self.limits.consumers.shape != (len(self.noisy),):
+            raise GridveilError(
+                f"limits: {len(self.limits.consumers)} loads for {len(self.noisy)} noisy ones"
+            )
         weights = np.array(self.weights, dtype=float)
         fit = weights.ndim == 1 and len(weights) in (1, len(self.noisy))
         if not (fit and np.isfinite(weights).all() and (weights > 0).all()):

@@ -102,8 +102,9 @@ class _Search:
     def nearest(
         self, target: FloatArray, cuts: Sequence[Cut] = (), start: Attempt | None = None
     ) -> Attempt:
+        of = self.problem
         attempt, solves, iterations = nearest_loads(
-            self.problem.network, target, *self.bands, cuts, start, self.problem.weights
+            of.network, target, *self.bands, cuts, start, of.weights, of.limits
         )
         self.solves, self.iterations = self.solves + solves, self.iterations + iterations
         return attempt

@@ -1,7 +1,8 @@
 """P_RBL solved centrally: the loads closest to the noisy ones that a dispatch in the bands serves.
 
     minimise Σ_i w_i |Ŝ_i − S̃_i|²
-    subject to the network model, and every generator's cost (or their sum) in its band
+    subject to the network model, every generator's cost (or their sum) in its band,
+               and public limits of loads, if there are any (load_limits.py)
 
 The weights w_i are those of the metric of the promise (weights.py). Nothing here reads the
 network's own loads: only the buses they stand at.
@@ -16,6 +17,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band, cost_bands, limit_bands
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
+from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.network.network import Network
 from gridveil.opf import ipopt
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
@@ -85,7 +87,7 @@ class Central(FidelityMethod):
         network, noisy = problem.network, problem.noisy
         bands, total = bands_of(network, problem.costs, problem.beta, problem.band)
         attempt, solves, iterations = nearest_loads(
-            network, noisy, bands, total, weights=problem.weights
+            network, noisy, bands, total, weights=problem.weights, limits=problem.limits
         )
         return Found(attempt.status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
 
@@ -98,19 +100,21 @@ def nearest_loads(
     cuts: Sequence[Cut] = (),
     start: Attempt | None = None,
     weights: FloatArray | None = None,
+    limits: LoadLimits | None = None,
 ) -> tuple[Attempt, int, int]:
     """Solve P_RBL; return the attempt, and how many solves and iterations it took.
 
     `weights` say how much the squared distance of each load counts; without them all count alike.
+    `limits` are public ones of the loads, which then keep them exactly.
 
     A band of two intervals is first relaxed to its hull. Outputs that end up between the intervals
     are then held to the nearest one.
     """
-    limits = np.array([band.hull for band in bands])
+    outputs = np.array([band.hull for band in bands])
     weights = np.ones(len(noisy)) if weights is None else weights
     solves = iterations = 0
     while True:
-        attempt = _solve(network, noisy, weights, limits, total, cuts, start)
+        attempt = _solve(network, noisy, weights, outputs, total, cuts, start, limits)
         solves, iterations = solves + 1, iterations + attempt.iterations
         between = [
             g
@@ -120,7 +124,7 @@ def nearest_loads(
         if not between or not attempt.status.solved:
             return attempt, solves, iterations
         for g in between:
-            limits[g] = bands[g].nearest(float(attempt.point.p[g]))
+            outputs[g] = bands[g].nearest(float(attempt.point.p[g]))
         start = attempt
 
 
@@ -128,40 +132,67 @@ def _solve(
     network: Network,
     noisy: FloatArray,
     weights: FloatArray,
-    limits: FloatArray,
+    outputs: FloatArray,
     total: tuple[float, float] | None,
     cuts: Sequence[Cut],
     start: Attempt | None,
+    limits: LoadLimits | None,
 ) -> Attempt:
     gens, none = network.generators, np.zeros(len(network.buses))
     builder = ProgramBuilder(network, none, none)
-    builder.add_dispatch(limits[:, 0], limits[:, 1], gens.q_min, gens.q_max)
-    p_load = _add_loads(builder, builder.active[network.loads.bus], noisy[:, 0], weights)
-    q_load = _add_loads(builder, builder.reactive[network.loads.bus], noisy[:, 1], weights)
+    builder.add_dispatch(outputs[:, 0], outputs[:, 1], gens.q_min, gens.q_max)
+    p_min = _p_min(limits, len(noisy))
+    free = np.full(len(noisy), -np.inf)
+    p_load = _add_loads(builder, builder.active[network.loads.bus], noisy[:, 0], weights, p_min)
+    q_load = _add_loads(builder, builder.reactive[network.loads.bus], noisy[:, 1], weights, free)
+    if limits is not None and limits.power_factor is not None:
+        _add_power_factors(builder, limits, p_load, q_load)
     if total is not None:
         row = builder.add_rows(np.array([total[0]]), np.array([total[1]]))
         builder.set_polynomial_terms(np.repeat(row, len(gens)), builder.p, gens.costs.coefficients)
     for cut in cuts:
         _add_cut(builder, cut, p_load, q_load, _CUT_PRICE * float(np.median(weights)))
     program = builder.build()
-    x = _start(network, builder, program, limits, start)
+    x = _start(network, builder, program, outputs, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
     solution = ipopt.minimise(program, x)
-    p, q, point = solution.x[p_load], solution.x[q_load], builder.point(solution.x)
+    loads = np.stack([solution.x[p_load], solution.x[q_load]], axis=1)
+    (p, q), point = nearest_loads_within(limits, loads).T, builder.point(solution.x)
     largest = violations(network.with_loads(p, q), point).largest
     status = status_of(solution.code, largest, FEASIBILITY_TOLERANCE)
     return Attempt(status, p, q, point, solution.iterations)
 
 
 def _add_loads(
-    builder: ProgramBuilder, rows: IntArray, noisy: FloatArray, weights: FloatArray
+    builder: ProgramBuilder,
+    rows: IntArray,
+    noisy: FloatArray,
+    weights: FloatArray,
+    least: FloatArray,
 ) -> IntArray:
     """Add loads as variables to the balance of their buses, at a cost of w (x − x̃)² each."""
-    free = np.full(len(noisy), np.inf)
     square = np.stack([noisy**2, -2 * noisy, np.ones(len(noisy))], axis=1)
-    loads = builder.add_variables(-free, free, weights[:, None] * square)
+    loads = builder.add_variables(least, np.full(len(noisy), np.inf), weights[:, None] * square)
     builder.add_entries(rows, loads, 1.0)
     return loads
+
+
+def _p_min(limits: LoadLimits | None, loads: int) -> FloatArray:
+    """Return the least P of every load, where no power factor says as much."""
+    if limits is None or limits.power_factor is not None:
+        return np.full(loads, -np.inf)
+    return limits.p_min
+
+
+def _add_power_factors(
+    builder: ProgramBuilder, limits: LoadLimits, p_load: IntArray, q_load: IntArray
+) -> None:
+    """Add slope·P − Q ≥ 0 and slope·P + Q ≥ 0 as rows for every consumer; P ≥ 0 follows."""
+    p, q = p_load[limits.consumers], q_load[limits.consumers]
+    for sign in (-1.0, 1.0):
+        rows = builder.add_rows(np.zeros(len(p)), np.full(len(p), np.inf))
+        builder.add_entries(rows, p, limits.slope)
+        builder.add_entries(rows, q, sign)
 
 
 def _add_cut(
@@ -180,14 +211,14 @@ def _start(
     network: Network,
     builder: ProgramBuilder,
     program: NetworkProgram,
-    limits: FloatArray,
+    outputs: FloatArray,
     start: Attempt | None,
 ) -> FloatArray:
     if start is not None:
         return builder.start(program, start.point)
     buses = len(network.buses)
-    bounded = np.isfinite(limits).all(axis=1)
-    middle = np.clip(0.0, limits[:, 0], limits[:, 1])
-    middle[bounded] = limits[bounded].mean(axis=1)
+    bounded = np.isfinite(outputs).all(axis=1)
+    middle = np.clip(0.0, outputs[:, 0], outputs[:, 1])
+    middle[bounded] = outputs[bounded].mean(axis=1)
     flat = OperatingPoint(np.ones(buses), np.zeros(buses), middle, np.zeros(len(middle)))
     return builder.start(program, flat)

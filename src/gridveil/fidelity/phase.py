@@ -12,6 +12,7 @@ from gridveil.defaults import BAND, BETA, METHOD
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.central import bands_of
+from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored, evaluate
 from gridveil.fidelity.weights import metric_weights
@@ -27,6 +28,7 @@ def restore(
     method: FidelityMethod | str = METHOD,
     band: BandKind | str = BAND,
     agents: AgentOptions | None = None,
+    limits: LoadLimits | None = None,
 ) -> Restored:
     """Return the loads closest to the noisy ones with which the network works.
 
@@ -43,6 +45,8 @@ def restore(
             was reached. Or a method of your own.
         band: Whose cost stays within beta: of every "generator" (the paper's Model 3), or "total".
         agents: How agents run, for the method "admm".
+        limits: Public limits of the loads: noisy ones are moved to the nearest within them first,
+            and restored ones keep them.
 
     Example:
         >>> from gridveil import PolarLaplace, load_case, restore, simulate_loads, solve_acopf
@@ -53,7 +57,7 @@ def restore(
         (True, True)
     """
     chosen = make_method(method, agents)
-    (problem,) = fidelity_problems(network, [noisy], costs, beta, chosen, band)
+    (problem,) = fidelity_problems(network, [noisy], costs, beta, chosen, band, limits)
     return solve(chosen, problem)
 
 
@@ -65,6 +69,7 @@ def restore_many(
     method: FidelityMethod | str = METHOD,
     band: BandKind | str = BAND,
     agents: AgentOptions | None = None,
+    limits: LoadLimits | None = None,
     *,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
@@ -81,6 +86,7 @@ def restore_many(
         method: See `restore`.
         band: See `restore`.
         agents: See `restore`.
+        limits: See `restore`.
         threads: Draws at once on a CPU; one per core if None.
         progress: Called with how many draws are done.
 
@@ -93,7 +99,7 @@ def restore_many(
         [True, True]
     """
     chosen = make_method(method, agents)
-    problems = fidelity_problems(network, draws, costs, beta, chosen, band)
+    problems = fidelity_problems(network, draws, costs, beta, chosen, band, limits)
     started = time.perf_counter()
     found = chosen.solve_many(problems, threads, progress)
     seconds = (time.perf_counter() - started) / max(len(found), 1)
@@ -117,15 +123,25 @@ def fidelity_problems(
     beta: float,
     method: FidelityMethod,
     band: BandKind | str,
+    limits: LoadLimits | None = None,
 ) -> list[FidelityProblem]:
-    """Return the problem of every draw, or refuse what cannot be solved."""
+    """Return the problem of every draw, or refuse what cannot be solved.
+
+    Noisy loads are moved to the nearest within the limits, if there are any.
+    """
     kind = check_choices(method, beta, band)
     values = check_costs(network, costs, beta, kind)
     return [
         FidelityProblem(
-            network, loads, values, float(beta), kind, metric_weights(noisy.guarantee, loads)
+            network,
+            loads,
+            values,
+            float(beta),
+            kind,
+            metric_weights(noisy.guarantee, loads),
+            limits,
         )
-        for noisy, loads in ((noisy, _loads(network, noisy)) for noisy in draws)
+        for noisy, loads in ((noisy, _loads(network, noisy, limits)) for noisy in draws)
     ]
 
 
@@ -152,9 +168,9 @@ def check_costs(network: Network, costs: ArrayLike, beta: float, band: BandKind)
     return values
 
 
-def _loads(network: Network, noisy: NoisyLoads) -> FloatArray:
+def _loads(network: Network, noisy: NoisyLoads, limits: LoadLimits | None) -> FloatArray:
     if noisy.p.shape != network.loads.p.shape:
         raise GridveilError(f"{len(noisy.p)} noisy loads for a network of {len(network.loads)}")
     if not (np.isfinite(noisy.p).all() and np.isfinite(noisy.q).all()):
         raise GridveilError("every noisy load must be a finite number")
-    return np.stack([noisy.p, noisy.q], axis=1)
+    return nearest_loads_within(limits, np.stack([noisy.p, noisy.q], axis=1))

@@ -11,11 +11,16 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.bands import limit_bands
 from gridveil.fidelity.central import Attempt, nearest_loads
+from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.network.network import Network
 
 
 def projected_loads(
-    network: Network, loads: FloatArray, margin: float, weights: FloatArray | None = None
+    network: Network,
+    loads: FloatArray,
+    margin: float,
+    weights: FloatArray | None = None,
+    limits: LoadLimits | None = None,
 ) -> Attempt:
     """Return the loads closest to those given with which the network works within tighter limits.
 
@@ -24,10 +29,11 @@ def projected_loads(
         loads: P and Q of every load in p.u., of shape (loads, 2).
         margin: See `tightened`.
         weights: How much the squared distance of each load counts; None for all alike.
+        limits: Public limits of the loads, which are not tightened.
     """
     tight = tightened(network, margin)
     bands = limit_bands(tight.generators)
-    attempt, _, _ = nearest_loads(tight, loads, bands, None, weights=weights)
+    attempt, _, _ = nearest_loads(tight, loads, bands, None, weights=weights, limits=limits)
     return attempt
 
 

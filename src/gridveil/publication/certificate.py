@@ -10,9 +10,16 @@ certificate_v2.py).
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 VERSION: Final = 3
 _NAME = r"^[!-~]([ -~]{0,62}[!-~])?$"
@@ -82,6 +89,27 @@ class Protection(Part):
         counted = (self.cumulative_distance_mva, self.cumulative_relative_distance)
         if counted[not is_relative] is not None or (is_relative and self.alpha_pu is not None):
             raise ValueError("a distance is in MVA or relative, as the promise is")
+        return self
+
+
+class StatedPostProcessing(Part):
+    """What was done to the private loads, and holds of the released ones; it costs no privacy."""
+
+    sentences: Annotated[list[str], Field(min_length=1)]
+    """In plain words."""
+    bias_corrected: bool
+    """Whether the private loads were corrected for the bias of their mean."""
+    consumers: list[int]
+    """The buses of the loads that are consumers, whose P is not negative."""
+    power_factor: Annotated[float, Field(gt=0, lt=1)] | None
+    """The lowest that consumers have; null where they have any."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "StatedPostProcessing":
+        if not (self.bias_corrected or self.consumers):
+            raise ValueError("post-processing does something")
+        if self.power_factor is not None and not self.consumers:
+            raise ValueError("a power factor is that of consumers")
         return self
 
 
@@ -181,6 +209,8 @@ class Certificate(Part):
     """When the noise was drawn, UTC."""
     software: dict[str, str]
     protection: Protection
+    post_processing: StatedPostProcessing | None = None
+    """Left out where nothing was asked for."""
     ledgers: list[LedgerRow]
     """Of the owner; of every party in a federation. None before version 3."""
     invariants: list[Invariant]
@@ -191,6 +221,13 @@ class Certificate(Part):
     """SHA-256 of every other file of the release."""
     digest: str = ""
     """SHA-256 of this certificate without this field."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_left_out(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = whole(self)
+        if self.post_processing is None:
+            content.pop("post_processing", None)
+        return content
 
     def sealed(self) -> "Certificate":
         """Return the certificate with its digest."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError
+from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.fidelity.projection import projected_loads
 from gridveil.files import csv_bytes, read_rows, write_atomically
 from gridveil.network.network import Network
@@ -159,6 +160,7 @@ def private_costs(
     loads: FloatArray,
     cost_budget: float | Fraction,
     weights: FloatArray | None = None,
+    limits: LoadLimits | None = None,
 ) -> tuple[PublicCosts, FloatArray]:
     """Return the costs of an AC-OPF of the private loads, or of the nearest that have one.
 
@@ -169,23 +171,27 @@ def private_costs(
         loads: The private loads in p.u., of shape (loads, 2), a bought total taken into account.
         cost_budget: What the total took of ε; 0 without one.
         weights: How much the squared distance of each load counts; None for all alike.
+        limits: Public limits that the loads keep, and those near them.
 
     Returns:
         The costs, and the loads that cost so much.
     """
-    result = _opf_near(network, loads, np.ones(len(loads)) if weights is None else weights)
+    counted = np.ones(len(loads)) if weights is None else weights
+    result = _opf_near(network, loads, counted, limits)
     source = private_source(float(cost_budget))
     costs = PublicCosts(result.generator_costs, Provenance.PRIVATE, source)
     return costs, result.network.loads.values
 
 
-def _opf_near(network: Network, loads: FloatArray, weights: FloatArray) -> OPFResult:
+def _opf_near(
+    network: Network, loads: FloatArray, weights: FloatArray, limits: LoadLimits | None
+) -> OPFResult:
     """Return an AC-OPF of loads; where there is none, of loads projected into tighter limits."""
     result = solve_acopf(network.with_loads(*loads.T), watch=_goes_on)
     for margin in _MARGINS:
         if result.status.solved:
             break
-        near = projected_loads(network, loads, margin, weights)
+        near = projected_loads(network, loads, margin, weights, limits)
         if near.status.solved:
             nearer = network.with_loads(near.p, near.q)
             result = solve_acopf(nearer, start=near.point, watch=_goes_on)

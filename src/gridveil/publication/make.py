@@ -39,6 +39,7 @@ from gridveil.publication.certificate import (
     LedgerRow,
     Protection,
     StatedCosts,
+    StatedPostProcessing,
     StatedViolations,
 )
 from gridveil.publication.costs import Provenance, PublicCosts
@@ -59,6 +60,7 @@ from gridveil.publication.page_data import (
     read_positions,
 )
 from gridveil.publication.plot import plot_release
+from gridveil.publication.post_processing import NO_POST_PROCESSING, PostProcessing
 from gridveil.publication.report.page import report_page
 from gridveil.publication.signing import sign
 from gridveil.publication.statements import (
@@ -73,6 +75,7 @@ from gridveil.publication.statements import (
     is_plausible_base,
     is_private_as_a_whole,
     keeps_beta,
+    post_processing_sentences,
     true_cost_meaning,
     uncovered,
     whole_statement,
@@ -154,6 +157,8 @@ class Basis:
     method: type[FidelityMethod]
     kept: tuple[str, ...] = ()
     """What of the source file is published as it stands."""
+    post_processing: PostProcessing = NO_POST_PROCESSING
+    """What was done to the private loads."""
 
 
 def draft(network: Network, basis: Basis) -> Certificate:
@@ -208,11 +213,12 @@ def certify(
         notify: Called with the name of each phase.
     """
     again = f"; the private loads are kept under release id {basis.release_id!r}"
+    limits = basis.post_processing.limits
     if not restored.status.solved:
         raise GridveilError(
             f"the fidelity phase failed: {restored.status.value}. The private loads are kept "
-            f"under release id {basis.release_id!r}: try again with another beta or method, at no "
-            "further cost"
+            f"under release id {basis.release_id!r}: try again with another beta or method"
+            f"{'' if limits is None else ', or other limits of consumers'}, at no further cost"
         )
     notify("verification")
     p, q = restored.network.loads.values.T
@@ -223,6 +229,11 @@ def certify(
             f"the network found breaks its limits by {largest:.1e} p.u., and a release by at most "
             f"{FEASIBILITY_TOLERANCE:g}; a central solver can take the last step (polish){again}"
         )
+    if limits is not None and limits.excess(published.network.loads.values) > FEASIBILITY_TOLERANCE:
+        raise GridveilError(
+            f"method {basis.method.name!r} does not keep the limits of consumers; bilevel, central "
+            f"and admm do{again}"
+        )
     opf = solve_acopf(published.network)
     if not opf.status.solved:
         raise GridveilError(f"the network found has no AC-OPF: {opf.status.value}{again}")
@@ -231,7 +242,9 @@ def certify(
         raise GridveilError(f"the network found does not keep beta = {basis.beta:g}{again}")
     interval = None
     if basis.costs.provenance is Provenance.PRIVATE:
-        interval = stated_interval(opf, basis.parameters, basis.epsilon_costs)
+        interval = stated_interval(
+            opf, basis.parameters, basis.epsilon_costs, basis.post_processing
+        )
     on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
     certificate = _certificate(network, basis, figures, interval, _software(on_gpu))
     files = {
@@ -264,6 +277,7 @@ def _certificate(
     software: dict[str, str],
 ) -> Certificate:
     costs, kept, total = basis.costs, basis.kept, promised(basis).epsilon
+    done = basis.post_processing
     return Certificate(
         format="gridveil-certificate",
         version=VERSION,
@@ -276,6 +290,7 @@ def _certificate(
         drawn_at=basis.entry.drawn_at,
         software=software,
         protection=_protection(basis, network),
+        post_processing=_post_processing(done, network),
         ledgers=[
             LedgerRow(
                 ledger=seal.ledger,
@@ -288,7 +303,9 @@ def _certificate(
         ],
         invariants=[
             Invariant(what=what, provenance=provenance)
-            for what, provenance in invariants(costs.provenance, costs.source, kept)
+            for what, provenance in invariants(
+                costs.provenance, costs.source, kept, done.limits is not None, done.power_factor
+            )
         ],
         costs=StatedCosts.model_validate(
             {
@@ -316,6 +333,22 @@ def _certificate(
 
 def _true_cost(low: float, high: float) -> dict[str, object]:
     return {"meaning": true_cost_meaning(low, high), "low": low, "high": high}
+
+
+def _post_processing(of: PostProcessing, network: Network) -> StatedPostProcessing | None:
+    """Return what is stated of post-processing; None without any."""
+    consumers = of.consumers(network.load_buses)
+    sentences = post_processing_sentences(
+        len(consumers), len(network.loads), of.power_factor, of.corrects_bias
+    )
+    if not sentences:
+        return None
+    return StatedPostProcessing(
+        sentences=sentences,
+        bias_corrected=of.corrects_bias,
+        consumers=consumers,
+        power_factor=of.power_factor,
+    )
 
 
 def promised(basis: Basis) -> Guarantee:

@@ -82,11 +82,18 @@ from gridveil.publication.forecast.forecast import (
 from gridveil.publication.forecast.forecast import Basis as ForecastBasis
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
+from gridveil.publication.post_processing import (
+    NO_POST_PROCESSING,
+    ConsumersLike,
+    PostProcessing,
+    make_post_processing,
+)
 from gridveil.publication.public_parts import public_parts
 from gridveil.publication.scan.scan import refuse_matches
 from gridveil.publication.statements import (
     DERIVED_SOURCE,
     is_private_as_a_whole,
+    post_processing_sentences,
     private_source,
     whole_statement,
 )
@@ -119,6 +126,9 @@ class ReleaseChoices(TypedDict, total=False):
     declare_public: Collection[str] | str
     cost_budget: Number | None
     keep: Collection[str] | str
+    consumers: ConsumersLike | None
+    power_factor: Number | None
+    correct_bias: bool
     accept_matches: Collection[str]
     release_id: str | None
     register: str | None
@@ -128,6 +138,11 @@ class ReleaseChoices(TypedDict, total=False):
 _FIRST = (
     f"the ledger is new: {NEW}. If any of these loads was released before, its budget is in "
     "another ledger; name that one with --ledger"
+)
+_DECLARATION = (
+    "--consumers declares in public that these loads never feed power back{band}. Decide so from "
+    "what is known of them anyway, not from their values: nothing checks it, and a load that does "
+    "otherwise, by solar power behind the meter say, is released wrong"
 )
 
 
@@ -186,6 +201,8 @@ class ReleasePlan:
     register: RegisterChoice | None
     """Which register of the ledger the owner says the loads belong to."""
     charge: Charge
+    post_processing: PostProcessing = NO_POST_PROCESSING
+    """What is done to the private loads before anything is computed from them."""
 
     @property
     def promise(self) -> Guarantee:
@@ -202,7 +219,7 @@ class ReleasePlan:
     @property
     def public(self) -> tuple[str, ...]:
         """What will be published as it is, and is not protected."""
-        return public_parts(self.network, self.provenance, self.keep)
+        return public_parts(self.network, self.provenance, self.keep, self.post_processing)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -211,7 +228,15 @@ class ReleasePlan:
             f"look before you publish: {w}" for w in kept_warnings(self.network.case, self.keep)
         )
         wide = self.mechanism.guarantee().warning
-        return (*kept, *((wide,) if wide else ()), *self._ledger_warnings())
+        declared = self._declarations()
+        return (*kept, *declared, *((wide,) if wide else ()), *self._ledger_warnings())
+
+    def _declarations(self) -> Iterator[str]:
+        """Warn of what the owner declares of consumers; whether it holds is not looked at."""
+        if self.post_processing.limits is not None:
+            factor = self.post_processing.power_factor
+            band = "" if factor is None else f", at a power factor of {factor:g} or more"
+            yield _DECLARATION.format(band=band)
 
     def _ledger_warnings(self) -> Iterator[str]:
         if self.charge.is_first:
@@ -290,8 +315,8 @@ class ReleasePlan:
         noisy.require_private()
         total = self._bought_total(book)
         entry = self._entry(book)
-        private = noisy if total is None else self._fitted(noisy, total)
-        made = self._made(blank(self.network, self.keep), private, costs, entry, key, notify)
+        fitted = noisy if total is None else self._fitted(noisy, total)
+        made = self._made(blank(self.network, self.keep), fitted, costs, entry, key, notify)
         kept = kept_text(self.network.case, self.keep)
         known = explained(self.network, made, noisy, total, (drafted.to_bytes(),), kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
@@ -324,7 +349,15 @@ class ReleasePlan:
 
     def steps(self, costs: PublicCosts | None = None) -> Steps:
         """Return its steps from private loads on; costs that are None are private ones."""
-        return Steps(self.mechanism, self.method, self.band, self.beta, costs, self.cost_budget)
+        return Steps(
+            self.mechanism,
+            self.method,
+            self.band,
+            self.beta,
+            costs,
+            self.cost_budget,
+            self.post_processing,
+        )
 
     def forecast(
         self, loads_from: LoadsFrom = LoadsFrom.OWN, draws: int = DRAWS, seed: int = 1
@@ -396,6 +429,7 @@ class ReleasePlan:
             ],
             "private_as_a_whole": is_private_as_a_whole(self.provenance, self.keep),
             "statement": self.statement,
+            "post_processing": self._post_processing_sentences(),
             "public": list(self.public),
             "warnings": list(self.warnings),
         }
@@ -431,10 +465,16 @@ class ReleasePlan:
                 f"{size.p_standard_deviation:.1f}"
             )
         yield from self._cost_lines()
+        yield from self._post_processing_sentences()
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
         yield "published as it is, and not protected:"
         yield from (f"  - {part}" for part in self.public)
         yield from self.warnings
+
+    def _post_processing_sentences(self) -> list[str]:
+        done = self.post_processing
+        consumers, loads = len(done.consumers(self.network.load_buses)), len(self.network.loads)
+        return post_processing_sentences(consumers, loads, done.power_factor, done.corrects_bias)
 
     def _cost_lines(self) -> Iterator[str]:
         """Say where O* comes from, and why as much of ε buys a total."""
@@ -487,6 +527,7 @@ class ReleasePlan:
             band=self.band,
             method=type(self.method),
             kept=self.keep,
+            post_processing=self.post_processing,
         )
 
     def _bought_total(self, ledger: Ledger) -> NoisyTotal | None:
@@ -566,6 +607,9 @@ def plan_release(
     declare_public: Collection[str] | str = (),
     cost_budget: Number | None = None,
     keep: Collection[str] | str = (),
+    consumers: ConsumersLike | None = None,
+    power_factor: Number | None = None,
+    correct_bias: bool = False,
     accept_matches: Collection[str] = (),
     release_id: str | None = None,
     register: str | None = None,
@@ -603,6 +647,11 @@ def plan_release(
             plan choose, 0 buys none.
         keep: What of the source file is published as it stands: "names", "comments", "sections".
             Nothing of it is protected.
+        consumers: The loads whose active power stays at 0 or more, by your public declaration:
+            "all", the numbers of their buses, or a file with one to a line.
+        power_factor: The lowest that consumers have, by your public declaration: 0.9, say.
+        correct_bias: Correct the private loads for the bias of their mean, for a mechanism whose
+            noise has one.
         accept_matches: Names of matches of the last scan that are coincidences.
         release_id: Name of the draw; the same id never draws or charges again. Without one it is
             made of the network and the parameters.
@@ -655,6 +704,9 @@ def plan_release(
         accept_unsound=accept_unsound,
         register=register_choice(register, new_register),
         charge=Charge(Fraction(0), Fraction(0), is_drawn=False),
+        post_processing=make_post_processing(
+            network, chosen, consumers, power_factor, correct_bias
+        ),
     )
     plan.draft(known)
     return replace(plan, charge=_charge(plan, ledger))

@@ -11,21 +11,25 @@ import numpy as np
 
 from gridveil.arrays import IntArray
 from gridveil.network.network import Network
+from gridveil.publication.post_processing import PostProcessing
 from gridveil.publication.statements import COSTS_DERIVED, COSTS_PUBLISHED
 
 _SHOWN = 5
 """Components that are named; the others are counted."""
 
 
-def public_parts(network: Network, provenance: str, kept: Collection[str]) -> tuple[str, ...]:
+def public_parts(
+    network: Network, provenance: str, kept: Collection[str], done: PostProcessing
+) -> tuple[str, ...]:
     """Return what is published as it is, a phrase for each kind.
 
     Args:
         network: The network.
         provenance: Where the costs O* come from.
         kept: What of the source file is published as it stands.
+        done: What is done to the private loads.
     """
-    return tuple(_parts(network, provenance, kept))
+    return (*_parts(network, provenance, kept), *_declared(network, done))
 
 
 def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator[str]:
@@ -62,6 +66,20 @@ def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator
     if provenance == COSTS_DERIVED:
         yield "the costs O* of the raw loads, by your declaration"
     yield from (f"{kind} of the source file, as they stand" for kind in kept)
+
+
+def _declared(network: Network, done: PostProcessing) -> Iterator[str]:
+    """Give what the owner declares of consumers."""
+    consumers = done.consumers(network.load_buses)
+    if consumers:
+        names = [f"bus {number}" for number in consumers]
+        yield f"that {_count(names, 'load')} never {_feed(names)} power back: {_listed(names)}"
+    if done.power_factor is not None:
+        yield f"that their power factor is {done.power_factor:g} or more"
+
+
+def _feed(names: Sequence[str]) -> str:
+    return "feeds" if len(names) == 1 else "feed"
 
 
 def _count(names: Sequence[str], noun: str) -> str:

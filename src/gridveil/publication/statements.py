@@ -4,7 +4,7 @@ Nothing here is computed from a network: these are the texts, names and rules th
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,7 @@ EARLIER_RELEASES = "this ledger knew earlier releases"
 COSTS_PRIVATE, COSTS_PUBLISHED, COSTS_DERIVED = "private", "published", "derived"
 """Where the costs O* come from."""
 DERIVED_SOURCE = "computed from the raw loads by AC-OPF; not protected by the noise"
+DECLARED: Final = "declared public by the owner"
 KEPT: Final = ("names", "comments", "sections")
 """What of a source file can be published as it stands."""
 
@@ -77,9 +78,21 @@ def whole_statement(provenance: str, kept: Collection[str], epsilon: float) -> s
 
 
 def invariants(
-    provenance: str, source: str, kept: Collection[str] = ()
+    provenance: str,
+    source: str,
+    kept: Collection[str] = (),
+    has_consumers: bool = False,
+    power_factor: float | None = None,
 ) -> tuple[tuple[str, str], ...]:
-    """Return what a release keeps and does not protect, each with where it comes from."""
+    """Return what a release keeps and does not protect, each with where it comes from.
+
+    Args:
+        provenance: Where the costs O* come from.
+        source: The same in words.
+        kept: What of the source file is published as it stands.
+        has_consumers: Whether loads are declared consumers.
+        power_factor: The lowest that they are declared to have; None where none is.
+    """
     costs = {
         COSTS_PUBLISHED: f"published: {source}",
         COSTS_DERIVED: f"declared public by the owner: {source}",
@@ -95,8 +108,43 @@ def invariants(
             "public by declaration: the model of the network",
         ),
         *stands,
+        *_declared(has_consumers, power_factor),
         ("the costs O*, within beta", costs.get(provenance, source)),
     )
+
+
+def _declared(has_consumers: bool, power_factor: float | None) -> Iterator[tuple[str, str]]:
+    """Give what is declared of consumers, each with where it comes from."""
+    if has_consumers:
+        yield "which loads are consumers, that never feed power back", DECLARED
+    if power_factor is not None:
+        yield f"the lowest power factor of consumers, {power_factor:g}", DECLARED
+
+
+def post_processing_sentences(
+    consumers: int, loads: int, power_factor: float | None, corrects_bias: bool
+) -> list[str]:
+    """Say what was done to the private loads, and that it cost no privacy.
+
+    Args:
+        consumers: How many loads are declared consumers.
+        loads: How many loads there are.
+        power_factor: The lowest that consumers are declared to have; None where none is.
+        corrects_bias: Whether the bias of the mean was removed.
+    """
+    said = []
+    if corrects_bias:
+        said.append("Private loads are corrected for the known bias of their mean.")
+    if consumers:
+        whose = f"all {loads} loads" if consumers == loads else f"{consumers} of {loads} loads"
+        said.append(f"The active power of consumers ({whose}) is never negative.")
+    if power_factor is not None:
+        said.append(
+            f"The power factor of consumers is {power_factor:g} or more, lagging or leading."
+        )
+    if said:
+        said.append("This costs no privacy: it follows from private loads and public numbers.")
+    return said
 
 
 def uncovered(not_covered: Collection[str], provenance: str, delta: float) -> list[str]:

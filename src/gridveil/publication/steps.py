@@ -19,6 +19,7 @@ from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import moved_to_total
 from gridveil.publication.choices import total_distance
 from gridveil.publication.costs import PublicCosts, private_costs
+from gridveil.publication.post_processing import NO_POST_PROCESSING, PostProcessing
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class Steps:
     """The costs O*; None computes private ones."""
     cost_budget: Fraction
     """The part of ε that buys a private total load; 0 buys none."""
+    post_processing: PostProcessing = NO_POST_PROCESSING
+    """What is done to the private loads before anything is computed from them."""
 
     @property
     def total_mechanism(self) -> ProductLaplace | None:
@@ -53,16 +56,18 @@ class Steps:
         Private costs are those of loads that work, the bias of their noise taken out. So where
         nothing else is found from the private loads, it is from these.
         """
-        targets, costs = [private], self.costs
+        done, costs = self.post_processing, self.costs
+        target = done.applied_to(private, self.mechanism)
+        targets = [target]
         if costs is None:
-            loads = np.stack([private.p, private.q], axis=1)
-            weights = metric_weights(private.guarantee, loads)
-            unbiased = self.mechanism.corrected(loads)
-            found, near = private_costs(network, unbiased, self.cost_budget, weights)
+            loads = np.stack([target.p, target.q], axis=1)
+            weights = metric_weights(target.guarantee, loads)
+            unbiased = done.unbiased(loads, self.mechanism)
+            found, near = private_costs(network, unbiased, self.cost_budget, weights, done.limits)
             costs = found.for_beta(self.beta)
             if not np.array_equal(near, unbiased):
-                targets.append(replace(private, p=near[:, 0], q=near[:, 1]))
+                targets.append(replace(target, p=near[:, 0], q=near[:, 1]))
         problems = fidelity_problems(
-            network, targets, costs.values, self.beta, self.method, self.band
+            network, targets, costs.values, self.beta, self.method, self.band, done.limits
         )
         return costs, problems

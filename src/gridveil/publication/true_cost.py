@@ -21,6 +21,7 @@ from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.privacy.total import moved_to_total
+from gridveil.publication.post_processing import NO_POST_PROCESSING, PostProcessing
 
 _QUANTILES = (0.05, 0.95)
 _REDRAWS = 4000
@@ -33,10 +34,11 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class LoadNoise:
-    """What drew the noise of the loads and, if it was bought, that of their total."""
+    """What drew the noise of the loads and, if it was bought, of their total; what came after."""
 
     mechanism: Mechanism
     total: ProductLaplace | None
+    post_processing: PostProcessing = NO_POST_PROCESSING
 
     def redraws(self, loads: FloatArray) -> Iterator[FloatArray]:
         """Yield simulated noise at loads in p.u., in blocks of shape (redraws, loads, 2)."""
@@ -49,11 +51,20 @@ class LoadNoise:
             if self.total is not None:
                 of_total = self.total.simulate(np.zeros((count, 2)), random)
                 noise = moved_to_total(noise, of_total, self.mechanism.noise_variance(), self.total)
-            yield noise
+            yield self._processed(loads, noise)
+
+    def _processed(self, loads: FloatArray, noise: FloatArray) -> FloatArray:
+        """Return what is left of the noise of redraws after post-processing."""
+        if not self.post_processing.is_any:
+            return noise
+        return self.post_processing.applied(loads + noise, self.mechanism) - loads
 
 
 def stated_interval(
-    opf: OPFResult, parameters: Mapping[str, str], epsilon_costs: float
+    opf: OPFResult,
+    parameters: Mapping[str, str],
+    epsilon_costs: float,
+    post_processing: PostProcessing = NO_POST_PROCESSING,
 ) -> tuple[float, float] | None:
     """Return the interval that follows from what a certificate states, so that anyone finds it.
 
@@ -61,23 +72,26 @@ def stated_interval(
         opf: An AC-OPF of the released network.
         parameters: Those of the mechanism, as the certificate has them.
         epsilon_costs: What a private total took of ε.
+        post_processing: What was done to the private loads.
     """
-    noise = _noise(parameters, epsilon_costs)
+    noise = _noise(parameters, epsilon_costs, post_processing)
     return None if noise is None else cost_interval(opf, noise)
 
 
-def _noise(parameters: Mapping[str, str], epsilon_costs: float) -> LoadNoise | None:
+def _noise(
+    parameters: Mapping[str, str], epsilon_costs: float, post_processing: PostProcessing
+) -> LoadNoise | None:
     """Return what drew the noise, if the parameters say all of it."""
     try:
         mechanism = MECHANISMS.get(parameters.get("mechanism", "")).from_parameters(parameters)
         if mechanism is None:
             return None
         if not epsilon_costs:
-            return LoadNoise(mechanism, None)
+            return LoadNoise(mechanism, None, post_processing)
         alpha = mechanism.guarantee().largest_distance
-        return (
-            None if alpha is None else LoadNoise(mechanism, ProductLaplace.of(epsilon_costs, alpha))
-        )
+        if alpha is None:
+            return None
+        return LoadNoise(mechanism, ProductLaplace.of(epsilon_costs, alpha), post_processing)
     except GridveilError:  # of parameters that no mechanism can have
         return None
 

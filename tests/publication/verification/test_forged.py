@@ -678,3 +678,74 @@ def test_no_text_of_a_certificate_changes_what_is_seen_of_the_page(forged, out):
     assert broken(forged.write(out)) == []
     page = (out / "report.html").read_text()
     assert page.replace("\n", "").isprintable()
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """A release whose loads at two of three buses are consumers."""
+    folder = tmp_path_factory.mktemp("limited")
+    network, buses = load_case("case5_pjm"), load_case("case5_pjm").load_buses
+    choices = {"hide": "10MVA", "cost_budget": 0, "beta": 0.05, "consumers": buses[:2]}
+    made = release(network, folder / "ledger.sqlite", **choices, power_factor=0.9)
+    made.save(folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture
+def consumers(limited):
+    return Forgery.of(limited)
+
+
+def test_limits_of_consumers_that_are_kept_verify(consumers, out):
+    consumers.state_again()
+    assert broken(consumers.write(out)) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "p", "q", "says"),
+    [
+        (0, -0.5, 0.0, ["active power of consumers", "power factor of consumers"]),
+        (1, 10.0, -20.0, ["power factor of consumers"]),
+        (2, -0.5, 20.0, []),  # not a consumer
+    ],
+)
+def test_a_consumer_that_breaks_its_limits_is_found(consumers, out, row, p, q, says):
+    tables = consumers.tables()
+    bus = np.flatnonzero(np.isin(tables["bus"][:, 0], consumers.content["load_buses"]))[row]
+    tables["bus"][bus, 2:4] = p, q
+    consumers.put_tables(tables)
+    limits = [name for name in broken(consumers.write(out)) if "of consumers" in name]
+    assert limits == says
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"power_factor": None}, ["post-processing", "what is public"]),
+        ({"power_factor": 0.99999}, ["post-processing", "what is public"]),
+        ({"bias_corrected": True}, ["post-processing", "correction of the bias"]),
+        ({"sentences": ["Nothing was done."]}, ["post-processing"]),
+    ],
+)
+def test_what_is_said_of_post_processing_follows(consumers, out, change, says):
+    consumers.content["post_processing"] |= change
+    assert set(says) <= set(broken(consumers.write(out)))
+
+
+def test_noise_without_a_bias_was_not_corrected(consumers, out):
+    consumers.content["post_processing"]["bias_corrected"] = True
+    consumers.state_again()
+    assert "correction of the bias" in broken(consumers.write(out))
+
+
+@pytest.mark.parametrize("change", [lambda b: b[::-1], lambda b: [*b, b[-1]], lambda b: [*b, 77]])
+def test_consumers_are_buses_with_a_load(consumers, out, change):
+    of = consumers.content["post_processing"]
+    of["consumers"] = change(of["consumers"])
+    consumers.state_again()
+    assert "consumers" in broken(consumers.write(out))
+
+
+def test_post_processing_cannot_be_left_out(consumers, out):
+    del consumers.content["post_processing"]
+    assert "what is public" in broken(consumers.write(out))

@@ -72,9 +72,15 @@ def _summary(certificate: Certificate) -> str:
         "<p>The loads of this network are not the true ones. Each was changed at random by its "
         "owner, so that the true value is hard to tell from a similar one, and then moved just far "
         "enough that the network works: power flows, no limit is broken, and "
-        f"{escape(fidelity.promise)}.</p>"
+        f"{escape(fidelity.promise)}.{escape(_post_processing(certificate))}</p>"
         f'<ul class="cards">{items}</ul></header>'
     )
+
+
+def _post_processing(certificate: Certificate) -> str:
+    """Return what was done to the private loads, as sentences that follow others."""
+    done = certificate.post_processing
+    return "" if done is None else f" {' '.join(done.sentences)}"
 
 
 def _guarantee(certificate: Certificate) -> str:

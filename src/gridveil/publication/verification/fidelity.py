@@ -13,6 +13,11 @@ from gridveil.network.conversion import in_service
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate
+from gridveil.publication.post_processing import (
+    NO_POST_PROCESSING,
+    PostProcessing,
+    at_buses,
+)
 from gridveil.publication.statements import (
     COSTS_DERIVED,
     COSTS_PRIVATE,
@@ -139,7 +144,10 @@ def _true_cost(read: ReadCertificate, opf: OPFResult) -> Iterator[Claim]:
     found = None
     if certificate.costs.provenance == COSTS_PRIVATE and read.version > 2:
         found = stated_interval(
-            opf, certificate.protection.parameters, certificate.protection.epsilon_costs
+            opf,
+            certificate.protection.parameters,
+            certificate.protection.epsilon_costs,
+            _post_processing(certificate),
         )
     if found is None:
         if of is not None:
@@ -154,6 +162,13 @@ def _true_cost(read: ReadCertificate, opf: OPFResult) -> Iterator[Claim]:
     near = abs(of.low - low) <= room and abs(of.high - high) <= room
     ok = near and of.meaning == true_cost_meaning(of.low, of.high)
     yield claim(name, claimed, f"{low:,.6g} to {high:,.6g} $/h", ok)
+
+
+def _post_processing(certificate: Certificate) -> PostProcessing:
+    of = certificate.post_processing
+    if of is None:
+        return NO_POST_PROCESSING
+    return at_buses(certificate.load_buses, of.consumers, of.power_factor, of.bias_corrected)
 
 
 def _bound(name: str, claimed: float, found: float) -> Claim:

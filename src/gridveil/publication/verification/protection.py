@@ -131,9 +131,10 @@ def _named_parameters(certificate: Certificate) -> Claim:
 def _invariants(read: ReadCertificate) -> Claim:
     """Check that what is said to be public is what follows from the costs and what is kept."""
     certificate = read.certificate
-    costs = certificate.costs
+    costs, done = certificate.costs, certificate.post_processing
+    declared = () if done is None else (bool(done.consumers), done.power_factor)
     wanted = (
-        invariants(costs.provenance, costs.source, certificate.kept)
+        invariants(costs.provenance, costs.source, certificate.kept, *declared)
         if read.version > 2
         else invariants_before(costs.provenance, costs.source)
     )

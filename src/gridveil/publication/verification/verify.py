@@ -35,6 +35,10 @@ from gridveil.publication.verification.folder_reader import (
     read_optional_file,
     read_release_file,
 )
+from gridveil.publication.verification.post_processing import (
+    kept_claims,
+    post_processing_claims,
+)
 from gridveil.publication.verification.protection import protection_claims, whole_claim
 from gridveil.publication.verification.release_files import (
     ReleaseFiles,
@@ -195,6 +199,7 @@ def _claims(
     yield from (in_folder, *digests)
     yield whole
     yield from _guarded("protection", protection_claims(read))
+    yield from _guarded("post-processing", post_processing_claims(certificate))
     if not all(one.ok for one in (in_folder, *digests)):
         yield claim("network", "as certified", "not examined: a file was changed", ok=False)
         return
@@ -209,6 +214,7 @@ def _claims(
     yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
     given = None if costs is None else read_costs(costs, "the file given", files.network).values
     yield from _guarded("files", file_claims(files))
+    yield from _guarded("post-processing", kept_claims(files))
     yield from _guarded("fidelity", fidelity_claims(files, given))
 
 

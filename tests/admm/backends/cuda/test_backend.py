@@ -132,6 +132,24 @@ def test_every_draw_has_weights_of_its_own(on_gpu):
         assert np.abs(found.state.x - unweighted.state.x).max() > 1e-3
 
 
+def test_every_draw_keeps_limits_of_its_own(on_gpu):
+    layout, _ = THREE
+    options = replace(SHORT, max_iterations=11)
+    loads = len(DRAWS[0].noisy) // 2
+    free = np.array([-np.inf, *np.zeros(loads - 1)])
+    limits = (np.zeros(loads), np.full(loads, 0.1)), (free, np.where(free == 0, 0.2, np.inf))
+    weights = np.geomspace(0.01, 1e4, loads)
+    draws = [make_draw(draw.noisy, weights, *own) for draw, own in zip(DRAWS, limits, strict=True)]
+    (runs,) = on_gpu(Job(layout, draws, options))
+    for draw, found in zip(draws, runs, strict=True):
+        assert_same(found, on_cpu(layout, draw, options))
+        p, q = found.state.x[: 2 * loads].reshape(2, loads)
+        held = draw.p_min == 0
+        assert (np.abs(q[held]) <= draw.slopes[held] * p[held]).all()
+    unlimited = on_cpu(layout, make_draw(DRAWS[0].noisy, weights), options)
+    assert np.abs(runs[0].state.x - unlimited.state.x).max() > 1e-3
+
+
 def test_every_draw_stops_at_its_own_iteration(on_gpu):
     layout, _ = THREE
     (runs,) = on_gpu(Job(layout, DRAWS, COARSE))

@@ -98,8 +98,8 @@ def _of_draw(states: State, draw: int) -> State:
 
 @cuda.jit(device=True)
 def _loads_of(draws: Draw, draw: int) -> Draw:
-    """Return the noisy loads of one draw, and their weights."""
-    return Draw(draws.noisy[draw], draws.weights[draw])
+    """Return the noisy loads of one draw, their weights and their limits."""
+    return Draw(draws.noisy[draw], draws.weights[draw], draws.p_min[draw], draws.slopes[draw])
 
 
 @cuda.jit(device=True)

@@ -14,7 +14,12 @@ class LimitsOnly(FidelityMethod):
         """Return the closest loads, with generators free within their limits."""
         bands = limit_bands(problem.network.generators)
         found, solves, iterations = nearest_loads(
-            problem.network, problem.noisy, bands, None, weights=problem.weights
+            problem.network,
+            problem.noisy,
+            bands,
+            None,
+            weights=problem.weights,
+            limits=problem.limits,
         )
         return Found(found.status, found.p, found.q, found.point, bands, solves, iterations)
 
