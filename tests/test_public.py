@@ -93,7 +93,7 @@ def test_studies_and_federations_have_the_same_defaults():
     assert study.methods == (defaults.METHOD,)
     assert (study.epsilons, study.alphas, study.betas) == ((1.0,), (0.1,), (0.01,))
     run = Run(id="x", parties=("a",), epsilon=defaults.EPSILON, alpha=defaults.ALPHA, beta=0.01)
-    assert run.mechanism == defaults.MECHANISM
+    assert run.mechanism == "polar-laplace", "what configurations of before mean"
     options = AgentOptions()
     assert options.max_iterations == run.max_iterations == study.max_iterations
     assert options.tolerance == run.tolerance == study.tolerance

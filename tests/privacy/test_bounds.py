@@ -29,7 +29,7 @@ def test_bounds_are_read_in_megawatts(tmp_path):
     bounds = read_bounds(path, NETWORK)
     assert bounds.lower.tolist() == [[0.0, 0.0], [0.0, -0.05]]
     assert bounds.upper.tolist() == [[1.0, 0.5], [0.6, 0.2]]
-    assert bounds.source == str(path)
+    assert bounds.source == "ratings.csv", "a release publishes it, and no path of a machine"
 
 
 @pytest.mark.parametrize(

@@ -44,3 +44,11 @@ def test_other_texts_are_refused_with_examples(text):
 def test_what_is_shown_can_be_read(number, unit):
     hidden = Hide.parse(f"{number / 1000:g}{unit}")
     assert Hide.parse(str(hidden)) == hidden
+
+
+@pytest.mark.parametrize(
+    ("amount", "unit"), [("x", HiddenIn.MVA), (0.1, HiddenIn.LOAD), (Fraction(0), HiddenIn.LOAD)]
+)
+def test_objects_are_checked_as_texts_are(amount, unit):
+    with pytest.raises(GridveilError, match="hide"):
+        Hide(amount, unit)

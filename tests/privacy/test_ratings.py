@@ -15,9 +15,10 @@ NETWORK = load_case("case5_pjm")
 def test_ratings_are_read_exactly_and_in_the_order_of_loads(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("rating_mva,bus\n0.1,4\n400,2\n630,3\n7,99\n")
-    found = read_ratings(path, NETWORK)
+    found = read_ratings(path, NETWORK, "grid map of 2026")
     assert found.mva == (400, 630, Fraction(1, 10))
-    assert found.source == str(path)
+    assert found.texts() == ["400", "630", "0.1"]
+    assert found.source == "grid map of 2026"
 
 
 @pytest.mark.parametrize(
@@ -35,16 +36,18 @@ def test_mistakes_are_told_with_their_place(tmp_path, rows, says):
     path = tmp_path / "ratings.csv"
     path.write_text(f"bus,rating_mva\n{rows}")
     with pytest.raises(GridveilError, match=says):
-        read_ratings(path, NETWORK)
+        read_ratings(path, NETWORK, "a map")
 
 
 def test_ratings_have_a_source_and_fit_the_network():
     with pytest.raises(GridveilError, match="source"):
         PublicRatings.of([1, 2, 3], " ")
+    with pytest.raises(GridveilError, match="decimals"):
+        PublicRatings.of(["1/3"], "a map")
     with pytest.raises(GridveilError, match="load 2 must be above 0"):
         PublicRatings.of([1, 0, 3], "a map")
     with pytest.raises(GridveilError, match="2 loads for a network of 3"):
-        ratings_of(PublicRatings.of([1, 2], "a map"), NETWORK)
+        ratings_of(PublicRatings.of([1, 2], "a map"), "", NETWORK)
 
 
 def net(*ratings):
@@ -64,14 +67,23 @@ def net(*ratings):
     return made
 
 
-def test_a_pandapower_net_brings_its_ratings():
-    found = ratings_of(None, network_from_net(net(0.4, 0.6, 2.5), "feeder"))
+def test_the_column_of_a_net_is_taken_when_it_is_said_to_be_public():
+    found = ratings_of("sn_mva", "contracts", network_from_net(net(0.4, 0.6, 2.5), "feeder"))
     assert list(map(float, found.mva)) == [1.0, 2.5], "those of one bus are added up"
-    assert "sn_mva" in found.source
+    assert found.source == "contracts"
+
+
+def test_the_column_of_a_net_is_never_taken_silently():
+    """In nets made with create_load_from_cosphi it is the load itself."""
+    network = network_from_net(net(0.4, 0.6, 2.5), "feeder")
+    with pytest.raises(GridveilError, match=r"--ratings FILE.*if it is public"):
+        ratings_of(None, "", network)
+    with pytest.raises(GridveilError, match="--ratings-source"):
+        ratings_of("sn_mva", "", network)
 
 
 def test_a_load_of_a_net_without_a_rating_is_named():
-    with pytest.raises(GridveilError, match=r"bus \d+ has no rating"):
-        ratings_of(None, network_from_net(net(0.4, float("nan"), 2.5), "feeder"))
-    with pytest.raises(GridveilError, match="--ratings FILE"):
-        ratings_of(None, network_from_net(net(*[float("nan")] * 3), "feeder"))
+    with pytest.raises(GridveilError, match=r"bus \d+ has none"):
+        ratings_of("sn_mva", "map", network_from_net(net(0.4, float("nan"), 2.5), "feeder"))
+    with pytest.raises(GridveilError, match="no such column"):
+        ratings_of("sn_mva", "map", network_from_net(net(*[float("nan")] * 3), "feeder"))

@@ -9,12 +9,13 @@ import pytest
 from gridveil import ProductLaplace, RelativeLaplace, load_case
 from gridveil.errors import GridveilError
 from gridveil.privacy.ledger.ledger import Ledger
+from gridveil.privacy.ledger.records import BudgetExceededError
 from gridveil.privacy.metric import Metric
-from gridveil.privacy.phase import charge_of, privatise
+from gridveil.privacy.phase import charge_of, floor_mva, privatise
 from gridveil.privacy.relative_distance import (
     check_relative_distance,
     floor_factor,
-    ledger_distance,
+    relative_distance_at,
 )
 
 FLOORS = ("1e-6", "0.01", "0.3", "0.9", "1", "1.1", "2", "10", "100", "1e6")
@@ -49,26 +50,47 @@ def test_distances_with_another_floor_are_at_most_so_many_times_as_large(floor):
     one, other = pairs(float(floor), np.random.default_rng(1))
     ours, ledgers = distances(one, other, float(floor)), distances(one, other, 1.0)
     some = ledgers > 0
-    ratio, factor = (ours[some] / ledgers[some]).max(), float(floor_factor(Fraction(floor)))
+    ratio = (ours[some] / ledgers[some]).max()
+    factor = float(floor_factor(Fraction(floor), Fraction(1)))
     assert ratio <= factor * (1 + 1e-6)
     if float(floor) in (1e-6, 0.01, 100, 1e6):
         assert ratio > 0.97 * factor
 
 
 def test_the_same_floor_is_charged_as_it_is_and_others_at_a_smaller_distance():
-    a = Fraction(1, 10)
-    assert ledger_distance(a, Fraction(1)) == a
-    assert ledger_distance(a, Fraction(2)) == a / Fraction(5, 4)
-    assert ledger_distance(a, Fraction(1, 4)) == a / Fraction(52, 10)
+    a, one = Fraction(1, 10), Fraction(1)
+    assert relative_distance_at(a, one, one) == a
+    assert relative_distance_at(a, Fraction(2), one) == a / Fraction(5, 4)
+    assert relative_distance_at(a, Fraction(1, 4), one) == a / Fraction(52, 10)
+    assert relative_distance_at(a, Fraction(1, 1000), Fraction(1, 1000)) == a
+    assert relative_distance_at(a, Fraction(1, 1000), None) == a
 
 
-@pytest.mark.parametrize(
-    ("base", "floor", "charged"), [(100, "0.01", "1/10"), (10, "0.01", "1/130"), (1, "2", "2/25")]
-)
-def test_a_relative_mechanism_is_charged_without_the_base(base, floor, charged):
-    charge = charge_of(RelativeLaplace.of("1/3", "0.1", floor=floor), base)
+@pytest.mark.parametrize(("base", "floor"), [(100, "0.01"), (10, "0.01"), (1, "2"), (49, "1/49")])
+def test_a_relative_mechanism_is_charged_without_the_base(base, floor):
+    mechanism = RelativeLaplace.of("1/3", "0.1", floor=floor)
+    charge = charge_of(mechanism, base)
     assert charge.metric is Metric.RELATIVE
-    assert (charge.epsilon, charge.distance) == (Fraction(1, 3), Fraction(charged))
+    assert (charge.epsilon, charge.distance) == (Fraction(1, 3), Fraction(1, 10))
+    assert floor_mva(mechanism, base) == Fraction(floor) * base
+
+
+def test_a_register_counts_with_the_floor_of_its_first_release(tmp_path):
+    """Counted with a floor of 1 MVA, 10 % of a floor of 1 kVA was next to nothing."""
+    ledger, network = Ledger(tmp_path / "ledger.sqlite"), load_case("case5_pjm")
+    fine = RelativeLaplace.of(1, "0.1", floor="0.00001")
+    privatise(network, fine, ledger, "first")
+    account = ledger.accounts()[0]
+    assert (account.spent, account.cap.distance, account.cap.floor) == (
+        1, Fraction(1, 10), Fraction(1, 1000),
+    )  # fmt: skip
+    privatise(network, fine, ledger, "second")
+    assert {a.spent for a in ledger.accounts()} == {2}
+    with pytest.raises(BudgetExceededError):
+        privatise(network, RelativeLaplace.of(1, "0.0001", floor="0.01"), ledger, "much finer")
+    privatise(network, RelativeLaplace.of("0.4", "0.1", floor="0.01"), ledger, "another floor")
+    assert {a.spent for a in ledger.accounts()} == {2 + Fraction(4, 10) * Fraction(5, 4)}
+    assert ledger.inspect().problems == ()
 
 
 def test_a_release_is_charged_in_its_own_metric_and_drawn_once(tmp_path):

@@ -22,6 +22,7 @@ from gridveil.publication.statements import (
     invariants,
     is_private_as_a_whole,
     post_processing_sentences,
+    ratings_source,
     uncovered,
     whole_statement,
 )
@@ -93,7 +94,12 @@ class Forgery:
         self.content["invariants"] = [
             {"what": what, "provenance": provenance}
             for what, provenance in invariants(
-                costs["provenance"], costs["source"], kept, bool(consumers), factor
+                costs["provenance"],
+                costs["source"],
+                kept,
+                bool(consumers),
+                factor,
+                ratings_source(of["parameters"]),
             )
         ]
 

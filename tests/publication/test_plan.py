@@ -15,6 +15,7 @@ from gridveil import (
     PolarLaplace,
     ProductLaplace,
     PublicCosts,
+    PublicRatings,
     RelativeLaplace,
     load_case,
     plan_release,
@@ -297,3 +298,58 @@ def test_costs_are_those_of_loads_without_the_bias_of_their_noise(path):
     )
     stated = made.certificate.costs.dollars_per_hour
     assert sum(stated) == pytest.approx(expected.values.sum(), rel=1e-3)
+
+
+def rated(mva, source="a grid map"):
+    return {"hide": "10%rating", "ratings": PublicRatings.of(mva, source), "beta": 0.05}
+
+
+@pytest.mark.parametrize("unit", ["0.0001", "1000000000"])
+def test_ratings_in_another_unit_are_refused_before_the_draw(path, unit):
+    with pytest.raises(GridveilError, match=r"Nothing was drawn\. Are the ratings in MVA\?"):
+        release("case5_pjm", path, **rated(["400", unit, "630"]))
+    assert not path.exists() or Ledger(path).is_empty
+
+
+def test_ratings_are_public_and_listed(path):
+    plan = plan_release("case5_pjm", ledger=path, **rated(["400", "400", "630"]))
+    assert "the rating of every load, from a grid map" in plan.public
+    made = plan.run(path)
+    stated = {one.what: one.provenance for one in made.certificate.invariants}
+    assert stated["the rating of every load"] == "published: a grid map"
+
+
+def test_ratings_that_are_the_loads_themselves_are_found(path):
+    network = load_case("case5_pjm")
+    size = np.hypot(*network.loads.values.T) * network.base_mva
+    with pytest.raises(GridveilError, match=r"\|S\| of bus 2"):
+        release(network, path, **rated([f"{value:.6f}" for value in size]))
+
+
+def test_what_was_spent_in_promises_of_another_kind_is_said(path):
+    release("case5_pjm", path, hide="10MVA", epsilon=2, beta=0.05)
+    plan = plan_release("case5_pjm", hide="10%", ledger=path, beta=0.05)
+    assert any("spent ε = 2 in absolute promises too" in warning for warning in plan.warnings)
+    made = plan.run(path)
+    assert made.certificate.protection.also_spent == {"absolute": 2.0}
+    assert "apart from that ε = 2 in promises in MVA" in made.files["report.html"].decode()
+
+
+@pytest.mark.parametrize("base", [49.0, 98.0, 33.3])
+def test_a_floor_of_one_mva_is_one_on_every_base(path, base):
+    network = TINY.with_(base_mva=base).network()
+    made = release(network, path, floor="1MVA", beta=0.5)
+    of = made.certificate.protection
+    assert (of.floor_mva, of.cumulative_floor_mva, of.cumulative_epsilon) == (1.0, 1.0, 1.0)
+
+
+def test_what_a_certificate_says_is_counted_as_the_ledger_counts(path):
+    """It said ε = 2 at 20 MVA where the loads had accounts of their own, with ε = 21."""
+    Ledger(path).set_cap(100)
+    release("case5_pjm", path, **rated(["10", "10", "10"]))
+    made = release("case5_pjm", path, hide="20MVA", beta=0.05)
+    of = made.certificate.protection
+    assert (of.cumulative_distance_mva, of.cumulative_differs) == (1.0, False)
+    assert of.cumulative_epsilon == 2.0
+    fine = release("case5_pjm", path, hide="0.1MVA", beta=0.05, release_id="fine")
+    assert fine.certificate.protection.cumulative_epsilon == 2.0 + 10.0

@@ -112,7 +112,8 @@ def cap(
     )
     whose = "all registers without one of their own" if register is None else register
     of = f"group {group} of " if group else f"{', '.join(load)} of " if load else ""
-    console.print(f"cap of {of}{whose}: ε = {epsilon}")
+    which = "promises of every kind" if metric is None else f"{metric.value} promises"
+    console.print(f"cap of {of}{whose}: ε = {epsilon}, for {which}")
 
 
 @ledger.command()

@@ -141,9 +141,14 @@ class NoiseOptions:
     hide: HideOption = None
     floor: FloorOption = None
     ratings: Annotated[
-        Path | None,
-        typer.Option(help="Public ratings for --hide 20%rating, a CSV: bus, rating_mva."),
+        str | None,
+        typer.Option(
+            metavar="FILE|sn_mva",
+            help="Public ratings for --hide 20%rating, a CSV: bus, rating_mva; or that column of a "
+            "pandapower net. Each is published.",
+        ),
     ] = None
+    ratings_source: Annotated[str, typer.Option(help="Where the ratings were published.")] = ""
     alpha: AlphaOption = None
     mechanism: MechanismOption = None
     calibration: CalibrationOption = defaults.CALIBRATION

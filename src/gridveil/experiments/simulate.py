@@ -101,6 +101,7 @@ def simulate(
     hide: Hide | str | None = None,
     floor: Number | None = None,
     ratings: PublicRatings | str | Path | None = None,
+    ratings_source: str = "",
     alpha: Number | None = None,
     beta: Number = BETA,
     mechanism: Mechanism | str | None = None,
@@ -123,7 +124,8 @@ def simulate(
         hide: The change of a load that is hidden: "10%" of each load (if nothing is said),
             "5MVA", or "20%rating" of each load's public rating.
         floor: For hide in per cent: the load in MVA below which it turns into a fixed amount.
-        ratings: The public ratings of loads, or their file.
+        ratings: The public ratings of loads, their file, or "sn_mva".
+        ratings_source: Where a file's or a column's ratings were published.
         alpha: The same as hide, as the paper says it: a distance α in p.u.
         beta: How far costs may be off O*, relatively.
         mechanism: A name of the registry, or a mechanism, which has its own ε and distance.
@@ -149,7 +151,9 @@ def simulate(
         limits = as_bounds(bounds, network)
         if limits is None and mechanism is not None and MECHANISMS.get(mechanism).needs_bounds:
             limits = simulation_bounds(network)
-        choice = noise_choice(mechanism, hide, alpha, floor, ratings, calibration, limits)
+        choice = noise_choice(
+            mechanism, hide, alpha, floor, ratings, calibration, limits, ratings_source
+        )
         chosen = choice.make(network, epsilon)
     else:
         chosen = mechanism

@@ -130,7 +130,7 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
             + (f" and {len(absent) - 1} other load buses" if len(absent) > 1 else "")
         )
     table = np.array([rows[number] for number in network.load_buses]) / network.base_mva
-    return PublicBounds(table[:, [0, 2]], table[:, [1, 3]], str(path))
+    return PublicBounds(table[:, [0, 2]], table[:, [1, 3]], path.name)
 
 
 def as_bounds(bounds: PublicBounds | str | Path | None, network: Network) -> PublicBounds | None:

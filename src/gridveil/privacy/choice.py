@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 
 from gridveil.defaults import ALPHA, CALIBRATION, EPSILON, HIDE, MECHANISM
 from gridveil.errors import GridveilError
@@ -17,11 +16,12 @@ from gridveil.privacy.mechanisms.rated_laplace import RatedLaplace
 from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.mechanisms.relative_laplace import RelativeLaplace
 from gridveil.privacy.plausible_distance import typical_load
-from gridveil.privacy.ratings import PublicRatings, ratings_of
-from gridveil.privacy.relative_distance import LEDGER_FLOOR
+from gridveil.privacy.ratings import RatingsLike, ratings_of
 
 _FLOOR_SHARE = 30
 """The floor is at most this part of the size of a load."""
+_LARGEST_FLOOR = Fraction(1)
+"""In MVA."""
 _LEAST_FLOOR = Fraction(1, 10**6)
 
 
@@ -34,7 +34,8 @@ class NoiseChoice:
     alpha: Number | None = None
     floor: Fraction | None = None
     """In MVA."""
-    ratings: PublicRatings | str | Path | None = None
+    ratings: RatingsLike | None = None
+    ratings_source: str = ""
     calibration: str = CALIBRATION
     bounds: PublicBounds | None = None
 
@@ -44,7 +45,7 @@ class NoiseChoice:
         unit = self._hidden.unit if self._hidden is not None else None
         if self.floor is not None and unit is not HiddenIn.LOAD:
             raise GridveilError("--floor: means something where --hide is in % of each load only")
-        if self.ratings is not None and unit is not HiddenIn.RATING:
+        if (self.ratings or self.ratings_source) and unit is not HiddenIn.RATING:
             raise GridveilError("--ratings: mean something with --hide 20%rating only")
         if unit is HiddenIn.LOAD and self.mechanism not in (None, RelativeLaplace.name):
             raise GridveilError(
@@ -65,7 +66,7 @@ class NoiseChoice:
         e, hidden = EPSILON if epsilon is None else epsilon, self._hidden
         if hidden is not None and hidden.unit is HiddenIn.RATING:
             base = exact(network.base_mva, "base")
-            ratings = ratings_of(self.ratings, network)
+            ratings = ratings_of(self.ratings, self.ratings_source, network)
             noise = self.mechanism or MECHANISM
             return clamped(RatedLaplace.of(e, hidden.amount, ratings, base, noise), self.bounds)
         name, alpha, floor = self.resolved(network)
@@ -106,9 +107,10 @@ def noise_choice(
     hide: Hide | str | None = None,
     alpha: Number | None = None,
     floor: Number | None = None,
-    ratings: PublicRatings | str | Path | None = None,
+    ratings: RatingsLike | None = None,
     calibration: str = CALIBRATION,
     bounds: PublicBounds | None = None,
+    ratings_source: str = "",
 ) -> NoiseChoice:
     """Return what was asked for as data, or refuse what does not fit together."""
     return NoiseChoice(
@@ -117,6 +119,7 @@ def noise_choice(
         alpha,
         None if floor is None else _floor(floor),
         ratings,
+        ratings_source,
         calibration,
         bounds,
     )
@@ -130,9 +133,9 @@ def default_floor(network: Network) -> Fraction:
     """
     typical = typical_load(network)
     if typical is None:
-        return LEDGER_FLOOR
+        return _LARGEST_FLOOR
     fitting = Fraction(10) ** math.floor(math.log10(typical / _FLOOR_SHARE))
-    return min(LEDGER_FLOOR, max(_LEAST_FLOOR, fitting))
+    return min(_LARGEST_FLOOR, max(_LEAST_FLOOR, fitting))
 
 
 def _floor(floor: Number) -> Fraction:

@@ -38,6 +38,12 @@ class Hide:
     """A part of the load or of its rating, or MVA."""
     unit: HiddenIn
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.amount, Fraction) or not isinstance(self.unit, HiddenIn):
+            raise GridveilError("hide: a fraction above 0 and what it is measured in expected")
+        if self.amount <= 0:
+            raise GridveilError(f"hide: {self.amount} must be above 0")
+
     @classmethod
     def parse(cls, text: "str | Hide") -> "Hide":
         """Return what a text such as 10%, 5MVA or 20%rating says."""

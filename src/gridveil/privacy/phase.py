@@ -25,7 +25,7 @@ from gridveil.privacy.mechanisms.base import (
 )
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.plausible_distance import check_distance
-from gridveil.privacy.relative_distance import check_relative_distance, ledger_distance
+from gridveil.privacy.relative_distance import check_relative_distance
 
 
 class Origin(Enum):
@@ -152,9 +152,15 @@ def charge_of(mechanism: Mechanism, base_mva: float) -> Charge:
         return Charge(epsilon, _distance_mva(alpha, base_mva))
     distance = _exact_parameter(mechanism, "distance", guarantee.distance)
     check_relative_distance(distance)
-    floor = _exact_parameter(mechanism, "floor", guarantee.floor)
-    counted = ledger_distance(distance, floor * exact(base_mva, "base"))
-    return Charge(epsilon, counted, Metric.RELATIVE)
+    return Charge(epsilon, distance, Metric.RELATIVE)
+
+
+def floor_mva(mechanism: Mechanism, base_mva: float) -> Fraction | None:
+    """Return the floor of a relative mechanism in MVA."""
+    floor = mechanism.guarantee().floor
+    if floor is None:
+        return None
+    return _exact_parameter(mechanism, "floor", floor) * exact(base_mva, "base")
 
 
 def _exact_parameter(mechanism: Mechanism, name: str, promised: float) -> Fraction:
@@ -185,6 +191,7 @@ def spending_of(
     """Return what a mechanism asks of the budget of every load, and further ε at its distance."""
     charge = charge_of(mechanism, owner.base_mva)
     asked = _spending(owner, replace(charge, epsilon=charge.epsilon + further), specification)
+    asked = replace(asked, floor=floor_mva(mechanism, owner.base_mva))
     if mechanism.load_distances is None:
         return asked
     distances = tuple(_distance_mva(one, owner.base_mva) for one in mechanism.load_distances)

@@ -89,15 +89,22 @@ def check_within(
 ) -> None:
     """Refuse a distance outside the range that is plausible for a network of that name and base."""
     charge = spending.charge
-    is_one = charge.metric is Metric.ABSOLUTE and spending.distances is None
-    if charge.distance is None or not is_one:
+    if charge.distance is None or charge.metric is not Metric.ABSOLUTE:
         return
     low, high = plausible
     if counted_at is not None:
         low, high = min(low, float(counted_at)), max(high, float(counted_at))
-    asked = float(charge.distance)
-    if low <= asked <= high:
-        return
+    distances = [charge.distance] if spending.distances is None else spending.distances
+    for asked in (float(min(distances)), float(max(distances))):
+        if not low <= asked <= high:
+            raise _senseless(asked, (low, high), base, name, spending.distances is not None)
+
+
+def _senseless(
+    asked: float, plausible: tuple[float, float], base: float, name: str, is_rated: bool
+) -> GridveilError:
+    """Return the error for a distance that cannot be meant."""
+    low, high = plausible
     what = (
         f"two loads that differ by more than {asked:g} MVA could be told apart, which protects "
         "next to nothing here"
@@ -107,13 +114,16 @@ def check_within(
     confused = (asked / base, asked * base, asked / base / _KVA)  # MVA, divided twice, kVA
     meant = [distance for distance in confused if low <= distance <= high]
     hint = ""
-    if meant:
+    if is_rated:
+        hint = " Are the ratings in MVA?"
+    elif meant:
         hint = (
             f" Was α = {meant[0] / base:g} p.u. meant, which is {meant[0]:g} MVA? α is in p.u. on "
             f"the base of {base:g} MVA."
         )
-    raise GridveilError(
-        f"alpha = {asked / base:g} p.u. is {asked:g} MVA: {what}. Nothing was drawn.{hint} "
+    of = "a share of the rating of a load" if is_rated else f"alpha = {asked / base:g} p.u."
+    return GridveilError(
+        f"{of} is {asked:g} MVA: {what}. Nothing was drawn.{hint} "
         f"Distances from {low:g} to {high:g} MVA make sense for {name}; one beyond "
         "them has to be set first, with a reason: gridveil ledger cap --distance"
     )

@@ -1,6 +1,7 @@
 """Public ratings of loads, contract or transformer sizes: each load's distance follows from its."""
 
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 
 COLUMNS = ("bus", "rating_mva")
+NET_COLUMN = "sn_mva"
+"""Instead of a file: the ratings that a pandapower net has in this column of its loads."""
+_MOST_DECIMALS = 12
+_MOST_DIGITS = 100
 
 
 @dataclass(frozen=True)
@@ -39,17 +44,30 @@ class PublicRatings:
         for i, rating in enumerate(self.mva, 1):
             if rating <= 0:
                 raise GridveilError(f"ratings: that of load {i} must be above 0")
+            if 10**_MOST_DECIMALS % rating.denominator:
+                raise GridveilError(
+                    f"ratings: that of load {i} is no number of at most {_MOST_DECIMALS} decimals"
+                )
+
+    def texts(self) -> list[str]:
+        """Return the ratings as exact decimal numbers."""
+        with localcontext(prec=_MOST_DIGITS):
+            return [
+                f"{(Decimal(rating.numerator) / rating.denominator).normalize():f}"
+                for rating in self.mva
+            ]
 
 
 RatingsLike = PublicRatings | str | Path
 
 
-def read_ratings(path: Path, network: Network) -> PublicRatings:
+def read_ratings(path: Path, network: Network, source: str) -> PublicRatings:
     r"""Read the public ratings of a network's loads.
 
     Args:
         path: A CSV file with the columns bus and rating_mva.
         network: Every one of its load buses needs a row.
+        source: Where they were published; the certificate says it.
 
     Example:
         >>> from pathlib import Path
@@ -57,8 +75,8 @@ def read_ratings(path: Path, network: Network) -> PublicRatings:
         >>> from gridveil import load_case, read_ratings
         >>> path = Path(mkdtemp()) / "ratings.csv"
         >>> _ = path.write_text("bus,rating_mva\n2,400\n3,400\n4,630\n")
-        >>> [float(rating) for rating in read_ratings(path, load_case("case5_pjm")).mva]
-        [400.0, 400.0, 630.0]
+        >>> read_ratings(path, load_case("case5_pjm"), "a grid map").texts()
+        ['400', '400', '630']
     """
     rows: dict[int, Fraction] = {}
     for place, row in read_rows(path, COLUMNS):
@@ -75,30 +93,39 @@ def read_ratings(path: Path, network: Network) -> PublicRatings:
     if absent:
         more = f" and {len(absent) - 1} other load buses" if len(absent) > 1 else ""
         raise GridveilError(f"{path}: no rating for bus {absent[0]}{more}")
-    return PublicRatings(tuple(rows[number] for number in network.load_buses), str(path))
+    return PublicRatings(tuple(rows[number] for number in network.load_buses), source)
 
 
-def ratings_of(ratings: RatingsLike | None, network: Network) -> PublicRatings:
-    """Return ratings given as such or by their file, else those that the network brings with it."""
-    if isinstance(ratings, str | Path):
-        return read_ratings(Path(ratings), network)
-    if ratings is not None:
+def ratings_of(ratings: RatingsLike | None, source: str, network: Network) -> PublicRatings:
+    """Return ratings given as such, by their file, or by the column of a pandapower net.
+
+    Args:
+        ratings: The ratings, their file, or "sn_mva".
+        source: Where they were published, for a file or a column.
+        network: The network.
+    """
+    if isinstance(ratings, PublicRatings):
         if len(ratings.mva) != len(network.loads):
             raise GridveilError(
                 f"ratings of {len(ratings.mva)} loads for a network of {len(network.loads)}"
             )
         return ratings
-    if network.load_ratings is None:
+    if ratings is None:
         raise GridveilError(
             "--hide in % of ratings needs them: --ratings FILE (ratings in Python), a CSV with the "
-            "columns bus and rating_mva. A pandapower net can have them in the column sn_mva of "
-            "its loads"
+            f"columns bus and rating_mva; or --ratings {NET_COLUMN} for that column of a "
+            "pandapower net, if it is public: in some nets it is the load itself"
         )
+    if not source.strip():
+        raise GridveilError(
+            "--ratings-source (ratings_source in Python): say where the ratings were published; "
+            "the release publishes every one of them"
+        )
+    if ratings != NET_COLUMN:
+        return read_ratings(Path(ratings), network, source)
+    if network.load_ratings is None:
+        raise GridveilError(f"--ratings {NET_COLUMN}: the loads have no such column")
     unknown = [n for n, v in zip(network.load_buses, network.load_ratings, strict=True) if v <= 0]
     if unknown:
-        raise GridveilError(
-            f"the load at bus {unknown[0]} has no rating (sn_mva) in the pandapower net; give them "
-            "with --ratings FILE"
-        )
-    mva = tuple(exact(value, "sn_mva") for value in network.load_ratings)
-    return PublicRatings(mva, "column sn_mva of the pandapower net")
+        raise GridveilError(f"--ratings {NET_COLUMN}: the load at bus {unknown[0]} has none")
+    return PublicRatings(tuple(exact(v, NET_COLUMN) for v in network.load_ratings), source)

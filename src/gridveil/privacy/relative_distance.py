@@ -1,15 +1,13 @@
 """Relative distances: which can be meant, and how the ledger counts those of other floors.
 
-The ledger counts relative distances with a floor of 1 MVA. `docs/ledger-rules.md` proves that a
-distance with another floor is at most `floor_factor` times as large.
+A register counts relative distances with the floor of its first release. `docs/ledger-rules.md`
+proves that a distance with another floor is at most `floor_factor` times as large.
 """
 
 from fractions import Fraction
 
 from gridveil.errors import GridveilError
 
-LEDGER_FLOOR = Fraction(1)
-"""In MVA: the floor with which the ledger counts relative distances."""
 LEAST, MOST = Fraction(1, 10_000), Fraction(1)
 """Relative distances that can be meant: 0.01 % to 100 %."""
 
@@ -31,15 +29,19 @@ def check_relative_distance(distance: Fraction) -> None:
     )
 
 
-def floor_factor(floor_mva: Fraction) -> Fraction:
-    """Return how many times as large a distance with this floor is as the ledger's, at most."""
-    if floor_mva == LEDGER_FLOOR:
+def floor_factor(floor: Fraction, counted: Fraction) -> Fraction:
+    """Return how many times as large a distance with one floor is as with the other, at most."""
+    if floor == counted:
         return Fraction(1)
-    if floor_mva > LEDGER_FLOOR:
-        return Fraction(5, 4)
-    return Fraction(13, 10) * LEDGER_FLOOR / floor_mva
+    return Fraction(5, 4) if floor > counted else Fraction(13, 10) * counted / floor
 
 
-def ledger_distance(distance: Fraction, floor_mva: Fraction) -> Fraction:
-    """Return the distance at which the ledger charges a release with this distance and floor."""
-    return distance / floor_factor(floor_mva)
+def relative_distance_at(distance: Fraction, floor: Fraction, counted: Fraction | None) -> Fraction:
+    """Return the distance at which a release with this floor is charged where another one counts.
+
+    Args:
+        distance: That of the release.
+        floor: Its floor, in MVA.
+        counted: The floor that a ledger counts with; None where this release says which.
+    """
+    return distance if counted is None else distance / floor_factor(floor, counted)

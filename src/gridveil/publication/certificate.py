@@ -71,7 +71,12 @@ class Protection(Part):
     cumulative_distance_mva: Positive | None
     """The distance at which that is counted; null where each load has one of its own."""
     cumulative_relative_distance: Positive | None = None
-    """The same for a relative promise, with a floor of 1 MVA."""
+    """The same for a relative promise, with this floor."""
+    cumulative_floor_mva: Positive | None = None
+    cumulative_differs: bool = False
+    """Whether each load is counted at a distance of its own; the two above are null then."""
+    also_spent: dict[Literal["absolute", "relative", "log"], Positive] = {}
+    """The most that any load has spent in promises of other metrics, which are counted apart."""
     entropy: Literal["exact sampling from operating-system entropy"]
     loads: int
     not_covered: list[str]
@@ -89,6 +94,14 @@ class Protection(Part):
         counted = (self.cumulative_distance_mva, self.cumulative_relative_distance)
         if counted[not is_relative] is not None or (is_relative and self.alpha_pu is not None):
             raise ValueError("a distance is in MVA or relative, as the promise is")
+        if self.cumulative_differs and any(at is not None for at in counted):
+            raise ValueError("it is counted at one distance, or at that of each load")
+        if (self.cumulative_floor_mva is None) == is_relative:
+            raise ValueError("a relative promise is counted with a floor, others without")
+        if is_relative and self.epsilon_costs:
+            raise ValueError("a relative promise buys no total")
+        if self.kind in self.also_spent:
+            raise ValueError("what was spent in the promise's own metric is the cumulative ε")
         return self
 
 

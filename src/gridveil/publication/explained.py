@@ -19,6 +19,7 @@ from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
+from gridveil.publication.certificate import Certificate
 from gridveil.publication.folder import HISTORY, POSITIONS
 from gridveil.publication.make import Release
 from gridveil.publication.page_data import read_history
@@ -65,6 +66,16 @@ def explained(
         grid_step=noisy.guarantee.step if noisy.guarantee.kind is Metric.ABSOLUTE else None,
         kept=kept,
     )
+
+
+def without_ratings(draft: Certificate) -> bytes:
+    """Return a draft of the certificate that explains nothing by ratings of loads.
+
+    They are the owner's word: a file or a column may hold the loads themselves.
+    """
+    named = {name: text for name, text in draft.protection.parameters.items() if name != "ratings"}
+    protection = draft.protection.model_copy(update={"parameters": named})
+    return draft.model_copy(update={"protection": protection}).to_bytes()
 
 
 def _model(network: Network) -> Iterator[FloatArray]:

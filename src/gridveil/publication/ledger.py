@@ -73,10 +73,10 @@ def cap(
         register: Whose loads; None for all registers without a cap of their own.
         loads: Which of its loads, by their keys; None for all of them.
         group: Which of its groups.
-        distance: At which distance budgets are counted: in MVA, or "10%" for promises in per cent
-            of a load; None keeps it.
+        distance: At which distance budgets are counted: "10MVA" or 10, or "10%" for promises in
+            per cent of a load; None keeps it.
         hours: Within how many consecutive hours; None keeps it.
-        metric: For promises in which metric; None for all of them, or as the distance says.
+        metric: For promises in which metric the cap is; None for all of them.
         reason: Why; it is kept in the ledger.
         ledger: The ledger, or its place; None for the user's own.
 
@@ -85,10 +85,12 @@ def cap(
         >>> from gridveil import ledger
         >>> ledger.cap(2, distance=10, reason="policy of 2026", ledger=mkdtemp() + "/l.sqlite")
     """
+    measured = None
     if isinstance(distance, str) and distance.strip().endswith("%"):
-        if metric is None:
-            metric = Metric.RELATIVE
+        measured = Metric.RELATIVE
         distance = exact(distance.strip().removesuffix("%"), "distance") / 100
+    elif isinstance(distance, str) and distance.strip().lower().endswith("mva"):
+        measured, distance = Metric.ABSOLUTE, distance.strip()[:-3].strip()
     with opened_ledger(ledger) as book:
         book.set_cap(
             epsilon,
@@ -96,6 +98,7 @@ def cap(
             loads,
             group=group,
             distance=distance,
+            distance_metric=measured,
             hours=hours,
             metric=None if metric is None else Metric(metric),
             reason=reason,

@@ -76,6 +76,7 @@ from gridveil.publication.statements import (
     is_private_as_a_whole,
     keeps_beta,
     post_processing_sentences,
+    ratings_source,
     true_cost_meaning,
     uncovered,
     whole_statement,
@@ -304,7 +305,12 @@ def _certificate(
         invariants=[
             Invariant(what=what, provenance=provenance)
             for what, provenance in invariants(
-                costs.provenance, costs.source, kept, done.limits is not None, done.power_factor
+                costs.provenance,
+                costs.source,
+                kept,
+                done.limits is not None,
+                done.power_factor,
+                ratings_source(basis.parameters),
             )
         ],
         costs=StatedCosts.model_validate(
@@ -368,7 +374,7 @@ def _protection(basis: Basis, network: Network) -> Protection:
         "epsilon": promise.epsilon,
         "epsilon_costs": basis.epsilon_costs,
         "delta": promise.delta,
-        **_distances(promise, base),
+        **_distances(basis, base),
         "metric": promise.metric,
         "grid_step_pu": promise.step,
         "noise_scale_pu": promise.scale,
@@ -377,6 +383,9 @@ def _protection(basis: Basis, network: Network) -> Protection:
         "cumulative_epsilon": float(entry.cumulative),
         "cumulative_distance_mva": None,
         counted: None if entry.distance is None else float(entry.distance),
+        "cumulative_floor_mva": _counted_floor(basis, base) if is_relative else None,
+        "cumulative_differs": entry.distances_differ,
+        "also_spent": {metric: float(most) for metric, most in entry.elsewhere.items()},
         "entropy": basis.origin.value,
         "loads": len(network.loads),
         "bounds": basis.parameters.get("bounds", ""),
@@ -385,14 +394,27 @@ def _protection(basis: Basis, network: Network) -> Protection:
     return Protection.model_validate(figures)
 
 
-def _distances(promise: Guarantee, base: float) -> dict[str, object]:
+def _counted_floor(basis: Basis, base: float) -> float:
+    """Return the floor that the ledger counts with; before the draw that of the release."""
+    floor = basis.entry.floor
+    return _floor_mva(basis, base) if floor is None else float(floor)
+
+
+def _floor_mva(basis: Basis, base: float) -> float:
+    """Return the floor of a relative promise in MVA, to the last digit."""
+    floor = basis.parameters.get("floor", basis.guarantee.floor)
+    return float(exact(0 if floor is None else floor, "floor") * exact(base, "base"))
+
+
+def _distances(basis: Basis, base: float) -> dict[str, object]:
     """Return the distance of a promise: α, a relative one with its floor, or none for all loads."""
+    promise = basis.guarantee
     figures: dict[str, object] = {"kind": promise.kind.value, "alpha_pu": None, "alpha_mva": None}
     if promise.kind is Metric.RELATIVE and promise.floor is not None:
         figures |= {
             "relative_distance": promise.distance,
             "floor_pu": promise.floor,
-            "floor_mva": promise.floor * base,
+            "floor_mva": _floor_mva(basis, base),
         }
     elif promise.distances is None and promise.distance is not None:
         figures |= {"alpha_pu": promise.distance, "alpha_mva": promise.distance * base}

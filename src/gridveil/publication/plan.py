@@ -8,8 +8,8 @@ Of `run`, the draws alone see the raw loads; all that follows gets a blank netwo
 finished files are scanned for raw loads (scan.py), as a guard against mistakes of our own.
 """
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -71,7 +71,7 @@ from gridveil.publication.costs import (
     cost_provenance,
     derived_costs,
 )
-from gridveil.publication.explained import explained
+from gridveil.publication.explained import explained, without_ratings
 from gridveil.publication.forecast.forecast import (
     DRAWS,
     Forecast,
@@ -95,6 +95,7 @@ from gridveil.publication.statements import (
     is_private_as_a_whole,
     post_processing_sentences,
     private_source,
+    ratings_source,
     whole_statement,
 )
 from gridveil.publication.steps import Steps
@@ -112,6 +113,7 @@ class ReleaseChoices(TypedDict, total=False):
     hide: Hide | str | None
     floor: Number | None
     ratings: PublicRatings | str | Path | None
+    ratings_source: str
     alpha: Number | None
     beta: Number
     mechanism: Mechanism | str | None
@@ -160,6 +162,8 @@ class Charge:
     """The register of the ledger that the loads belong to."""
     is_first: bool = False
     """Whether the ledger knows no earlier release of any load."""
+    elsewhere: Mapping[str, Fraction] = field(default_factory=dict)
+    """The most that any load has spent in promises of other metrics, which are counted apart."""
     other_registers: tuple[str, ...] = ()
     """Registers that the ledger has, where none of them looks like the network."""
 
@@ -219,7 +223,8 @@ class ReleasePlan:
     @property
     def public(self) -> tuple[str, ...]:
         """What will be published as it is, and is not protected."""
-        return public_parts(self.network, self.provenance, self.keep, self.post_processing)
+        ratings = ratings_source(self.mechanism.specification())
+        return public_parts(self.network, self.provenance, self.keep, self.post_processing, ratings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -239,6 +244,11 @@ class ReleasePlan:
             yield _DECLARATION.format(band=band)
 
     def _ledger_warnings(self) -> Iterator[str]:
+        for metric, most in self.charge.elsewhere.items():
+            yield (
+                f"these loads have spent ε = {float(most):g} in {metric} promises too. That is "
+                "counted apart: what both tell together about a load adds up"
+            )
         if self.charge.is_first:
             yield _FIRST
         elif self.charge.other_registers:
@@ -318,7 +328,7 @@ class ReleasePlan:
         fitted = noisy if total is None else self._fitted(noisy, total)
         made = self._made(blank(self.network, self.keep), fitted, costs, entry, key, notify)
         kept = kept_text(self.network.case, self.keep)
-        known = explained(self.network, made, noisy, total, (drafted.to_bytes(),), kept)
+        known = explained(self.network, made, noisy, total, (without_ratings(drafted),), kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
         return replace(made, noisy=noisy)
 
@@ -593,6 +603,7 @@ def plan_release(
     hide: Hide | str | None = None,
     floor: Number | None = None,
     ratings: PublicRatings | str | Path | None = None,
+    ratings_source: str = "",
     alpha: Number | None = None,
     beta: Number = BETA,
     mechanism: Mechanism | str | None = None,
@@ -625,8 +636,9 @@ def plan_release(
             "5MVA", or "20%rating" of each load's public rating.
         floor: Where hide is in per cent of each load: the load, in MVA, below which per cent turn
             into a fixed amount. The size of loads decides, as public numbers tell it, if None.
-        ratings: The public ratings of loads, or a CSV file with the columns bus and rating_mva;
-            those of a pandapower net (sn_mva) if None.
+        ratings: The public ratings of loads; a CSV file with the columns bus and rating_mva; or
+            "sn_mva", that column of a pandapower net. Each of them is published.
+        ratings_source: Where a file's or a column's ratings were published.
         alpha: The same as hide, as the paper says it: a distance α in p.u.
         beta: How far costs may be off O*, relatively.
         mechanism: A name of the registry, or a mechanism, which has its own ε and distance. None
@@ -681,7 +693,7 @@ def plan_release(
     share = float(exact(beta, "beta"))
     limits = as_bounds(bounds, network)
     name = mechanism if isinstance(mechanism, str) else None
-    choice = noise_choice(name, hide, alpha, floor, ratings, calibration, limits)
+    choice = noise_choice(name, hide, alpha, floor, ratings, calibration, limits, ratings_source)
     make = mechanism_maker(network, mechanism, choice, epsilon)
     whole = exact(EPSILON if epsilon is None else epsilon, "epsilon")
     budget, shares = cost_budget_of(cost_budget, provenance, mechanism, make, whole, network)
@@ -758,7 +770,8 @@ def _charge_of(plan: ReleasePlan, ledger: Ledger) -> Charge:
     left = ledger.least_left(asked) - charge
     known = ledger.registers()
     others = () if register in known or plan.register is not None else tuple(known)
-    return Charge(charge, left, False, register, ledger.is_empty, others)
+    elsewhere = ledger.spent_elsewhere(asked)
+    return Charge(charge, left, False, register, ledger.is_empty, elsewhere, others)
 
 
 def _conditions(costs: PublicCosts | None) -> dict[str, str]:

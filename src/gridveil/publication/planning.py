@@ -45,6 +45,7 @@ def plan(
     hide: Hide | str | None = None,
     floor: Number | None = None,
     ratings: PublicRatings | str | Path | None = None,
+    ratings_source: str = "",
     alpha: Number | None = None,
     beta: Number = BETA,
     mechanism: Mechanism | str | None = None,
@@ -77,6 +78,7 @@ def plan(
         hide: See `plan_release`.
         floor: See `plan_release`.
         ratings: See `plan_release`.
+        ratings_source: See `plan_release`.
         alpha: See `plan_release`.
         beta: See `plan_release`.
         mechanism: See `plan_release`.
@@ -117,6 +119,7 @@ def plan(
         "hide": hide,
         "floor": floor,
         "ratings": ratings,
+        "ratings_source": ratings_source,
         "alpha": alpha,
         "beta": beta,
         "mechanism": mechanism,

@@ -19,7 +19,11 @@ _SHOWN = 5
 
 
 def public_parts(
-    network: Network, provenance: str, kept: Collection[str], done: PostProcessing
+    network: Network,
+    provenance: str,
+    kept: Collection[str],
+    done: PostProcessing,
+    ratings: str = "",
 ) -> tuple[str, ...]:
     """Return what is published as it is, a phrase for each kind.
 
@@ -28,8 +32,10 @@ def public_parts(
         provenance: Where the costs O* come from.
         kept: What of the source file is published as it stands.
         done: What is done to the private loads.
+        ratings: Where the ratings of loads were published; empty where none are used.
     """
-    return (*_parts(network, provenance, kept), *_declared(network, done))
+    rated = (f"the rating of every load, from {ratings}",) if ratings else ()
+    return (*_parts(network, provenance, kept), *rated, *_declared(network, done))
 
 
 def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator[str]:

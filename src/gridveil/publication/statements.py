@@ -4,7 +4,7 @@ Nothing here is computed from a network: these are the texts, names and rules th
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -83,6 +83,7 @@ def invariants(
     kept: Collection[str] = (),
     has_consumers: bool = False,
     power_factor: float | None = None,
+    ratings: str = "",
 ) -> tuple[tuple[str, str], ...]:
     """Return what a release keeps and does not protect, each with where it comes from.
 
@@ -92,6 +93,7 @@ def invariants(
         kept: What of the source file is published as it stands.
         has_consumers: Whether loads are declared consumers.
         power_factor: The lowest that they are declared to have; None where none is.
+        ratings: Where the ratings of loads were published; empty where none are used.
     """
     costs = {
         COSTS_PUBLISHED: f"published: {source}",
@@ -109,8 +111,14 @@ def invariants(
         ),
         *stands,
         *_declared(has_consumers, power_factor),
+        *((("the rating of every load", f"published: {ratings}"),) if ratings else ()),
         ("the costs O*, within beta", costs.get(provenance, source)),
     )
+
+
+def ratings_source(parameters: Mapping[str, str]) -> str:
+    """Return where the ratings of loads were published, empty for a mechanism without."""
+    return parameters.get("source", "") if "ratings" in parameters else ""
 
 
 def _declared(has_consumers: bool, power_factor: float | None) -> Iterator[tuple[str, str]]:

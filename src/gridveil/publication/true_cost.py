@@ -20,6 +20,7 @@ from gridveil.opf.acopf import OPFResult
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.mechanisms.registry import MECHANISMS
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.total import moved_to_total
 from gridveil.publication.post_processing import NO_POST_PROCESSING, PostProcessing
 
@@ -88,8 +89,9 @@ def _noise(
             return None
         if not epsilon_costs:
             return LoadNoise(mechanism, None, post_processing)
-        alpha = mechanism.guarantee().largest_distance
-        if alpha is None:
+        promise = mechanism.guarantee()
+        alpha = promise.largest_distance
+        if alpha is None or promise.kind is not Metric.ABSOLUTE:
             return None
         return LoadNoise(mechanism, ProductLaplace.of(epsilon_costs, alpha), post_processing)
     except GridveilError:  # of parameters that no mechanism can have

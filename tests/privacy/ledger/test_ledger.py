@@ -197,7 +197,7 @@ def rated(distances, epsilon="1", **changes):
     """Return what a release asks that hides a share of each load's rating."""
     of = owner(**changes)
     exact = tuple(map(Fraction, distances))
-    return Spending(of, Charge(Fraction(epsilon), min(exact)), "spec", None, exact)
+    return Spending(of, Charge(Fraction(epsilon), min(exact)), "spec", distances=exact)
 
 
 def test_each_load_is_counted_at_the_distance_of_its_first_release(place):
@@ -249,3 +249,31 @@ def test_distances_are_those_of_the_loads():
     for distances in (["1", "2"], ["2", "2", "4", "8", "16", "32"]):
         with pytest.raises(GridveilError, match="a distance for each load"):
             rated(distances)
+
+
+def test_a_window_leaves_the_distance_of_each_load(place):
+    """It made loads count at none: a release of a thousandth of the distance cost ε = 1."""
+    ledger = Ledger(place)
+    ledger.spend("first", rated(["1", "2", "4", "8", "16"]), draw)
+    with pytest.raises(GridveilError, match="a window of hours is one of a register"):
+        ledger.set_cap(3, "a network", ["bus 3"], hours=24)
+    ledger.set_cap(3, "a network", hours=24)
+    assert [float(a.cap.distance) for a in ledger.accounts()] == [1, 2, 4, 8, 16]
+    assert {a.cap.hours for a in ledger.accounts()} == {24}
+    with pytest.raises(BudgetExceededError):
+        ledger.spend("fine", rated(["0.001", "2", "4", "8", "16"]), draw)
+    assert ledger.inspect().problems == ()
+
+
+def test_a_cap_holds_in_every_metric_whatever_else_it_sets(place):
+    ledger = Ledger(place)
+    ledger.open_register(owner())
+    for further in ({}, {"hours": 24}, {"distance": 10}, {"distance_metric": Metric.RELATIVE,
+                                                          "distance": "0.1"}):  # fmt: skip
+        ledger.set_cap("0.5", "a network", **further)
+        for metric, distance in ((Metric.ABSOLUTE, "10"), (Metric.RELATIVE, "0.1")):
+            with pytest.raises(BudgetExceededError):
+                ledger.check(spending("0.6", distance, metric=metric))
+    with pytest.raises(GridveilError, match="the distance is relative"):
+        ledger.set_cap(1, distance="0.1", distance_metric=Metric.RELATIVE, metric=Metric.ABSOLUTE)
+    assert ledger.inspect().problems == ()

@@ -15,6 +15,7 @@ from gridveil.errors import GridveilError
 from gridveil.privacy.ledger.ledger import Ledger, existing_ledger
 from gridveil.privacy.ledger.owner import network_id, owner_of
 from gridveil.privacy.ledger.records import BudgetExceededError, RegisterChoice
+from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import spending
 
 SCHEMA = """
@@ -118,6 +119,14 @@ def test_a_cap_of_a_network_that_was_never_released_still_holds(old):
     assert ledger.check(asked) == Fraction(1, 2)
     with pytest.raises(BudgetExceededError, match=r"cap of 0\.5"):
         ledger.check(spending(owner_of(load_case("case30_ieee")), "0.51", "0.1"))
+
+
+def test_its_caps_hold_for_promises_of_every_kind(old):
+    ledger = Ledger(old.path)
+    asked = spending(owner_of(load_case("case30_ieee")), "0.6", "0.1")
+    relative = replace(asked, charge=replace(asked.charge, metric=Metric.RELATIVE))
+    with pytest.raises(BudgetExceededError, match=r"cap of 0\.5"):
+        ledger.check(relative)
 
 
 def test_the_same_network_goes_on_with_what_it_had_spent(old):

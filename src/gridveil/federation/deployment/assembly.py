@@ -260,19 +260,26 @@ def _entry(contributions: Sequence[Contribution]) -> Entry:
     charged = [each for each in contributions if each.loads]
     if not charged:
         raise GridveilError("no party contributes a load, so there is nothing to release")
-    distances = {each.distance_mva for each in charged}
+    distances = {(each.distance_mva, each.floor_mva, each.distances_differ) for each in charged}
     if len(distances) > 1:
         raise GridveilError(
             "the parties' ledgers count their budgets at different distances, so there is no "
             "common figure"
         )
-    distance = next(iter(distances))
+    distance, floor, differ = next(iter(distances))
+    elsewhere: dict[str, Fraction] = {}
+    for each in charged:
+        for metric, most_of in each.elsewhere.items():
+            elsewhere[metric] = max(elsewhere.get(metric, Fraction(0)), Fraction(most_of))
     most = max(Fraction(each.cumulative) for each in charged)
     return Entry(
         drawn_at=max(each.drawn_at for each in charged),
         charge=Fraction(str(contributions[0].run.epsilon)),
         cumulative=most,
         distance=None if distance is None else Fraction(distance),
+        floor=None if floor is None else Fraction(floor),
+        distances_differ=differ,
+        elsewhere=elsewhere,
         seals=tuple(Seal(**seal.model_dump()) for each in charged for seal in each.ledgers),
     )
 

@@ -75,6 +75,11 @@ class Contribution(_Record):
     cumulative: Annotated[str, Field(pattern=_FRACTION)]
     """The most that any of its loads has spent, as an exact number."""
     distance_mva: Annotated[str, Field(pattern=_FRACTION)] | None
+    floor_mva: Annotated[str, Field(pattern=_FRACTION)] | None = None
+    """The floor with which its ledger counts relative distances; `distance_mva` is one then."""
+    distances_differ: bool = False
+    elsewhere: dict[str, Annotated[str, Field(pattern=_FRACTION)]] = {}
+    """The most that any of its loads has spent in other metrics."""
     ledgers: tuple[LedgerSeal, ...] = ()
     """The row of its ledger that charged its loads; none in contributions before 0.3."""
     loads: tuple[ReleasedLoad, ...]
@@ -102,6 +107,11 @@ def make_contribution(
         drawn_at="" if entry is None else entry.drawn_at,
         cumulative="0" if entry is None else str(entry.cumulative),
         distance_mva=None if entry is None or entry.distance is None else str(entry.distance),
+        floor_mva=None if entry is None or entry.floor is None else str(entry.floor),
+        distances_differ=entry is not None and entry.distances_differ,
+        elsewhere={}
+        if entry is None
+        else {metric: str(most) for metric, most in entry.elsewhere.items()},
         ledgers=tuple(
             LedgerSeal(**asdict(seal)) for seal in (() if entry is None else entry.seals)
         ),

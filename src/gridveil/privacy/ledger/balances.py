@@ -173,7 +173,10 @@ class Caps:
         )
         self._epsilon = {(of, account): Fraction(epsilon) for of, account, epsilon in rows}
         self._register = register
-        self._distances, self.hours = _distances(transaction, register, metric)
+        self._distances = _distances(transaction, register, metric)
+        self.hours = _window(transaction, register, metric)
+        is_relative = metric is Metric.RELATIVE
+        self.floor = floor_of(transaction, register) if is_relative else None
         self._may_be: dict[int, list[int]] = {}
         for account, other in transaction.all("SELECT account, other FROM may_be"):
             self._may_be.setdefault(account, []).append(other)
@@ -195,7 +198,7 @@ class Caps:
             common = next((self._epsilon[p] for p in places if p in self._epsilon), DEFAULT_CAP)
             others = ((self._register, other) for other in self._may_be.get(account or 0, ()))
             own = min([common, *(self._epsilon[o] for o in others if o in self._epsilon)])
-        return Cap(own, self.distance(account), self.hours)
+        return Cap(own, self.distance(account), self.hours, self.floor)
 
     def of_group(self, group: Group) -> Cap:
         """Return the cap of a group, that of a single load where it has none of its own."""
@@ -205,33 +208,37 @@ class Caps:
             common.epsilon if group.cap is None else group.cap,
             next(iter(distances)) if len(distances) == 1 else None,
             self.hours,
+            self.floor,
             distances_differ=len(distances) > 1,
         )
 
 
-def reference(
-    transaction: Transaction, register: int, metric: Metric
-) -> tuple[Fraction | None, int | None]:
-    """Return distance and window at which a register's budget is counted."""
-    distances, hours = _distances(transaction, register, metric)
-    of_all = distances.get((EVERY_REGISTER, NO_ACCOUNT))
-    return distances.get((register, NO_ACCOUNT), of_all), hours
-
-
 def _distances(
     transaction: Transaction, register: int, metric: Metric
-) -> tuple[dict[tuple[int, int], Fraction | None], int | None]:
-    """Return distances by register and account, and the window of the register."""
+) -> dict[tuple[int, int], Fraction]:
+    """Return distances by register and account."""
     rows = transaction.all(
-        "SELECT register, account, distance, hours FROM distances WHERE metric = ? "
-        "AND register IN (?, ?)",
+        "SELECT register, account, distance FROM distances WHERE metric = ? AND register IN (?, ?)",
         (metric.value, register, EVERY_REGISTER),
     )
-    windows = {of: hours for of, account, _, hours in rows if account == NO_ACCOUNT}
-    return (
-        {(of, account): distance_of(at) for of, account, at, _ in rows},
-        windows.get(register, windows.get(EVERY_REGISTER)),
+    return {(of, account): Fraction(at) for of, account, at in rows}
+
+
+def _window(transaction: Transaction, register: int, metric: Metric) -> int | None:
+    """Return the window of a register, in hours."""
+    windows: dict[int, int] = dict(
+        transaction.all(
+            "SELECT register, hours FROM windows WHERE metric = ? AND register IN (?, ?)",
+            (metric.value, register, EVERY_REGISTER),
+        )
     )
+    return windows.get(register, windows.get(EVERY_REGISTER))
+
+
+def floor_of(transaction: Transaction, register: int) -> Fraction | None:
+    """Return the floor of a register's relative distances, None before its first release."""
+    rows = transaction.all("SELECT floor FROM floors WHERE register = ?", (register,))
+    return Fraction(rows[0][0]) if rows else None
 
 
 def groups_of(transaction: Transaction, register: int, metric: Metric) -> list[Group]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gridveil.errors import GridveilError
-from gridveil.privacy.ledger.balances import EVERY_REGISTER, reference, text_of
+from gridveil.privacy.ledger.balances import EVERY_REGISTER, text_of
 from gridveil.privacy.ledger.chain import append
 from gridveil.privacy.ledger.registers import Register, accounts_of, register_named
 from gridveil.privacy.ledger.schema import NO_ACCOUNT
@@ -29,10 +29,12 @@ class CapChange:
     group: str | None
     distance: Fraction | None
     """The distance at which budgets are counted; None keeps it."""
+    distance_metric: Metric
+    """What that distance is measured in."""
     hours: int | None
     """The window within which budgets are counted; None keeps it."""
     metric: Metric | None
-    """None for all metrics, which keep their distances."""
+    """For promises in which metric the cap and the window are; None for all."""
     reason: str
 
     @property
@@ -54,8 +56,13 @@ class CapChange:
             raise GridveilError("a cap is of certain loads or of a group, not of both")
         if not self.reason.isprintable():
             raise GridveilError("the reason of a cap must be printable text")
-        if self.metric is None and (self.distance is not None or self.hours is not None):
-            raise GridveilError("a distance or a window is one of a certain metric")
+        if self.metric not in (None, self.distance_metric) and self.distance is not None:
+            raise GridveilError(
+                f"cap: the distance is {self.distance_metric.value}, the cap of "
+                f"{self.metric.value if self.metric else ''} promises"
+            )
+        if self.hours is not None and (self.loads is not None or self.group is not None):
+            raise GridveilError("a window of hours is one of a register, or of all of them")
 
 
 def change_cap(transaction: Transaction, change: CapChange) -> None:
@@ -71,63 +78,99 @@ def change_cap(transaction: Transaction, change: CapChange) -> None:
         "metric": EVERY_METRIC if change.metric is None else change.metric.value,
         "cap": str(change.epsilon),
         "before": {metric: caps for metric, caps in before.items() if caps},
-        "sets_distance": change.distance is not None or change.hours is not None,
         "reason": change.reason,
+        **_change_distance(transaction, register, change),
+        **_change_window(transaction, register, change),
     }
-    if change.metric is not None and content["sets_distance"]:
-        content |= _change_distance(transaction, register, change, change.metric)
     append(transaction, "cap", content)
 
 
 def _change_distance(
-    transaction: Transaction, register: Register | None, change: CapChange, metric: Metric
+    transaction: Transaction, register: Register | None, change: CapChange
 ) -> dict[str, object]:
-    """Write at which distance and within which window is counted, and return it with the last."""
-    number = EVERY_REGISTER if register is None else register.id
-    last, last_hours = reference(transaction, number, metric)
-    distance, hours = change.distance or last, change.hours or last_hours
+    """Write at which distance is counted, and return it with those of before."""
+    if change.distance is None:
+        return {}
+    number, metric = _number(register), change.distance_metric.value
     accounts = [NO_ACCOUNT]
     if register is not None and change.loads is not None:
         accounts = accounts_of(transaction, register, change.loads)
-    for account in accounts:
-        _write_distance(transaction, (number, account, metric.value), distance, hours)
+    held: dict[int, str] = dict(
+        transaction.all(
+            "SELECT account, distance FROM distances WHERE register = ? AND metric = ?",
+            (number, metric),
+        )
+    )
+    transaction.run_many(
+        "INSERT INTO distances VALUES (?, ?, ?, ?) ON CONFLICT (register, account, metric) "
+        "DO UPDATE SET distance = excluded.distance",
+        ((number, account, metric, text_of(change.distance)) for account in accounts),
+    )
     return {
-        "distance": text_of(distance),
-        "distance_before": text_of(last),
-        "hours": hours,
-        "hours_before": last_hours,
+        "distance": text_of(change.distance),
+        "distance_metric": metric,
+        "distances_before": sorted({held[a] for a in accounts if a in held}),
     }
 
 
-def set_distance(
+def _change_window(
+    transaction: Transaction, register: Register | None, change: CapChange
+) -> dict[str, object]:
+    """Write within which window is counted, and return it with those of before."""
+    if change.hours is None:
+        return {}
+    number = _number(register)
+    held = transaction.all("SELECT metric, hours FROM windows WHERE register = ?", (number,))
+    transaction.run_many(
+        "INSERT INTO windows VALUES (?, ?, ?) ON CONFLICT (register, metric) "
+        "DO UPDATE SET hours = excluded.hours",
+        ((number, metric.value, change.hours) for metric in change.metrics),
+    )
+    return {"hours": change.hours, "hours_before": dict(held)}
+
+
+def _number(register: Register | None) -> int:
+    return EVERY_REGISTER if register is None else register.id
+
+
+def set_distances(
     transaction: Transaction,
-    register: int,
-    name: str,
+    register: Register,
     metric: Metric,
     distances: Mapping[str | None, tuple[int, Fraction]],
-    hours: int | None,
 ) -> None:
     """Write at which distances a register's budget is counted, as its first release has them.
 
     Args:
         transaction: The open transaction.
         register: The register.
-        name: Its name.
         metric: The metric.
         distances: By key, the account of a load and its distance; None for all loads.
-        hours: The window, which stays.
     """
-    for account, distance in distances.values():
-        _write_distance(transaction, (register, account, metric.value), distance, hours)
+    transaction.run_many(  # who may spend may add distances, and change none
+        "INSERT INTO distances VALUES (?, ?, ?, ?)",
+        (
+            (register.id, account, metric.value, text_of(distance))
+            for account, distance in distances.values()
+        ),
+    )
     content = {
-        "register": name,
+        "register": register.name,
         "metric": metric.value,
         "loads": None if None in distances else list(distances),
         "distance": [text_of(distance) for _, distance in distances.values()],
-        "hours": hours,
         "reason": "that of the first release",
     }
     append(transaction, "distance", content)
+
+
+def set_floor(transaction: Transaction, register: Register, floor: Fraction) -> None:
+    """Write below which load, in MVA, relative distances of a register become absolute ones."""
+    transaction.run("INSERT INTO floors VALUES (?, ?)", (register.id, str(floor)))
+    content = {
+        "register": register.name, "floor": str(floor), "reason": "that of the first release"
+    }  # fmt: skip
+    append(transaction, "floor", content)
 
 
 def set_group(transaction: Transaction, register: str, name: str, loads: tuple[str, ...]) -> None:
@@ -158,7 +201,7 @@ def _change_accounts(
     transaction: Transaction, register: Register | None, change: CapChange, metric: Metric
 ) -> dict[str, str]:
     """Write caps of loads, and return those before, by load."""
-    number = EVERY_REGISTER if register is None else register.id
+    number = _number(register)
     accounts = {"all": NO_ACCOUNT}
     if register is not None and change.loads is not None:
         found = accounts_of(transaction, register, change.loads)
@@ -196,19 +239,3 @@ def _change_group(
         (*key, str(change.epsilon)),
     )
     return {str(change.group): held[0][0]} if held else {}
-
-
-def _write_distance(
-    transaction: Transaction,
-    key: tuple[int, int, str],
-    distance: Fraction | None,
-    hours: int | None,
-) -> None:
-    """Write the distance of a register, account and metric; its window is that of the register."""
-    where = "register = ? AND account = ? AND metric = ?"
-    if transaction.all(f"SELECT 1 FROM distances WHERE {where}", key):
-        statement = f"UPDATE distances SET distance = ?, hours = ? WHERE {where}"
-        transaction.run(statement, (text_of(distance), hours, *key))
-    else:
-        values = (*key, text_of(distance), hours)
-        transaction.run("INSERT INTO distances VALUES (?, ?, ?, ?, ?)", values)

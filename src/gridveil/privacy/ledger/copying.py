@@ -8,7 +8,8 @@ from gridveil.privacy.ledger.store import Row, Transaction
 
 TABLES = (
     "ledger", "rows", "registers", "accounts", "surroundings", "branches", "may_be", "caps",
-    "distances", "load_groups", "members", "group_caps", "releases", "charges", "sums", "dated",
+    "distances", "windows", "floors", "load_groups", "members", "group_caps",
+    "releases", "charges", "sums", "dated",
 )  # fmt: skip
 """Each after those that it refers to."""
 

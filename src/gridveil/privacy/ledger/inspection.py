@@ -1,7 +1,7 @@
 """Whether a ledger can be believed: its chain, and that its tables say what the chain says."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gridveil.privacy.ledger.balances import charge_digest
@@ -12,6 +12,7 @@ from gridveil.privacy.ledger.registers import seen_digest
 from gridveil.privacy.ledger.store import Transaction
 from gridveil.privacy.metric import Metric
 
+_COSTS = ("register", "cost", "spent", "counted_at", "elsewhere", "first")
 _RELEASE, _TAKEN_OVER = "release", "release taken over"
 
 
@@ -113,7 +114,7 @@ def _releases(transaction: Transaction, history: list[Event]) -> Iterator[str]:
         row[1]: row
         for row in transaction.all(
             "SELECT e.id, e.row_number, e.specification, e.names, e.steps, e.first_hour, e.losses, "
-            "g.name, e.charge, e.cumulative, e.distance, e.first FROM releases e "
+            "g.name, e.charge, e.cumulative, e.distance, e.elsewhere, e.first FROM releases e "
             "LEFT JOIN registers g ON g.id = e.register"
         )
     }
@@ -133,7 +134,7 @@ def _releases(transaction: Transaction, history: list[Event]) -> Iterator[str]:
             "charges": charge_digest(transaction, event.row),
             "first_hour": first_hour,
             "losses": losses,
-            **dict(zip(("register", "cost", "spent", "counted_at", "first"), costs, strict=True)),
+            **dict(zip(_COSTS, costs, strict=True)),
         }
         wrong = [name for name, value in found.items() if said.get(name) != value]
         if wrong:
@@ -174,9 +175,11 @@ class _Settings:
 
     caps: dict[tuple[str | None, str | None, str], str]
     """By register, load and metric; None stands for all."""
-    distances: dict[tuple[str | None, str | None, str], tuple[str, int | None]]
+    distances: dict[tuple[str | None, str | None, str], str]
     group_caps: dict[tuple[str | None, str, str], str]
     members: dict[tuple[str | None, str], frozenset[str]]
+    windows: dict[tuple[str | None, str], int]
+    floors: dict[str | None, str]
 
 
 def _caps(transaction: Transaction, history: list[Event]) -> Iterator[str]:
@@ -184,18 +187,20 @@ def _caps(transaction: Transaction, history: list[Event]) -> Iterator[str]:
     said, held = _said_settings(history), _held_settings(transaction)
     if said.members != held.members:
         yield "groups have other loads than the last rows that set them"
-    if (said.caps, said.distances, said.group_caps) != (held.caps, held.distances, held.group_caps):
+    if replace(said, members=held.members) != held:
         yield "caps are others than the last rows that set them"
 
 
 def _said_settings(history: list[Event]) -> _Settings:
-    found = _Settings({}, {}, {}, {})
+    found = _Settings({}, {}, {}, {}, {}, {})
     for event in history:
         said = event.content
         register, metric = said.get("register"), said.get("metric", "")
         if event.kind == "caps taken over":
-            found.caps.update({(r, load, "absolute"): epsilon for r, load, epsilon in said["caps"]})
-            found.distances.update({(r, None, "absolute"): (d, None) for r, d in said["distances"]})
+            found.caps.update(
+                {(r, load, m.value): epsilon for r, load, epsilon in said["caps"] for m in Metric}
+            )
+            found.distances.update({(r, None, "absolute"): d for r, d in said["distances"]})
         elif event.kind == "cap":
             metrics = [m.value for m in Metric] if metric == EVERY_METRIC else [metric]
             loads = [None] if said["loads"] is None else said["loads"]
@@ -204,12 +209,16 @@ def _said_settings(history: list[Event]) -> _Settings:
                     found.group_caps[register, said["group"], of] = said["cap"]
                 else:
                     found.caps.update({(register, load, of): said["cap"] for load in loads})
-            for load in loads if said["sets_distance"] else ():
-                found.distances[register, load, metric] = said["distance"], said["hours"]
+            for load in loads if "distance" in said else ():
+                found.distances[register, load, said["distance_metric"]] = said["distance"]
+            for of in metrics if "hours" in said else ():
+                found.windows[register, of] = said["hours"]
         elif event.kind == "distance":
             loads = [None] if said["loads"] is None else said["loads"]
             for load, distance in zip(loads, said["distance"], strict=True):
-                found.distances[register, load, metric] = distance, said["hours"]
+                found.distances[register, load, metric] = distance
+        elif event.kind == "floor":
+            found.floors[register] = said["floor"]
         elif event.kind == "group":
             group = register, said["group"]
             found.members.pop(group, None)
@@ -231,7 +240,7 @@ def _rename(settings: _Settings, register: str | None, names: Mapping[str, str])
             for (of, load, m), value in held.items()
         }
         held.clear()
-        held.update(moved)  # type: ignore[arg-type]
+        held.update(moved)
     for group, loads in settings.members.items():
         if group[0] == register:
             settings.members[group] = frozenset(names.get(load, load) for load in loads)
@@ -254,9 +263,9 @@ def _held_settings(transaction: Transaction) -> _Settings:
             )
         },
         {
-            (names.get(register), keys.get(account), metric): (distance, hours)
-            for register, account, metric, distance, hours in transaction.all(
-                "SELECT register, account, metric, distance, hours FROM distances"
+            (names.get(register), keys.get(account), metric): distance
+            for register, account, metric, distance in transaction.all(
+                "SELECT register, account, metric, distance FROM distances"
             )
         },
         {
@@ -267,4 +276,14 @@ def _held_settings(transaction: Transaction) -> _Settings:
             )
         },
         {group: frozenset(loads) for group, loads in members.items()},
+        {
+            (names.get(register), metric): hours
+            for register, metric, hours in transaction.all(
+                "SELECT register, metric, hours FROM windows"
+            )
+        },
+        {
+            names.get(register): floor
+            for register, floor in transaction.all("SELECT register, floor FROM floors")
+        },
     )

@@ -31,6 +31,7 @@ from gridveil.privacy.ledger.balances import (
     Sums,
     add_charges,
     digest_of_charges,
+    floor_of,
     group_spent,
     groups_of,
     spent_of,
@@ -60,11 +61,12 @@ from gridveil.privacy.ledger.registers import (
     register_named,
     resolve,
 )
-from gridveil.privacy.ledger.schema import NO_ACCOUNT, VERSION
+from gridveil.privacy.ledger.schema import ANY, EACH, NO_ACCOUNT, VERSION
 from gridveil.privacy.ledger.sqlite import SQLiteStore, create_file
 from gridveil.privacy.ledger.store import Store, Transaction
 from gridveil.privacy.ledger.version_1 import take_over
 from gridveil.privacy.metric import Metric
+from gridveil.privacy.relative_distance import relative_distance_at
 
 PATH_VARIABLE = "GRIDVEIL_LEDGER"
 NEW = "no earlier release of any load is known here"
@@ -138,10 +140,11 @@ class Ledger:
             if stored is not None:
                 return stored
             found = record(transaction, spending.owner, found)
-            _note_distance(transaction, found, spending)
-            allowed = _refuse_overspending(transaction, spending, found)
+            asked = _at_floor(transaction, spending, found)
+            _note_distance(transaction, found, asked)
+            allowed = _refuse_overspending(transaction, asked, found)
             values = draw()
-            _store_release(transaction, release_id, spending, found, values, allowed)
+            _store_release(transaction, release_id, asked, found, values, allowed)
             return values
 
         return self._store.work(task)
@@ -151,7 +154,8 @@ class Ledger:
 
         def task(transaction: Transaction) -> Fraction:
             found = resolve(transaction, spending.owner)
-            return _refuse_overspending(transaction, spending, found).cost
+            asked = _at_floor(transaction, spending, found)
+            return _refuse_overspending(transaction, asked, found).cost
 
         return self._store.work(task, write=False)
 
@@ -160,11 +164,18 @@ class Ledger:
 
         def task(transaction: Transaction) -> Fraction:
             found = resolve(transaction, spending.owner)
-            balances, _, sums = _balances(transaction, spending, found)
+            asked = _at_floor(transaction, spending, found)
+            balances, _, sums = _balances(transaction, asked, found)
             left = (one.cap.epsilon - sums.at(one.spent, one.cap) for one in balances)
             return min(left, default=Fraction(0))
 
         return self._store.work(task, write=False)
+
+    def spent_elsewhere(self, spending: Spending) -> dict[str, Fraction]:
+        """Return the most that any of the loads has spent in promises of other metrics."""
+        return self._store.work(
+            lambda t: _spent_elsewhere(t, resolve(t, spending.owner), spending), write=False
+        )
 
     def distance_of(self, spending: Spending) -> Fraction | None:
         """Return the distance at which the budget of a release's register is counted."""
@@ -208,16 +219,27 @@ class Ledger:
 
         def task(transaction: Transaction) -> Entry:
             rows = transaction.all(
-                "SELECT r.at, e.charge, e.cumulative, e.distance, r.number, r.head, e.first "
-                "FROM releases e JOIN rows r ON r.number = e.row_number WHERE e.id = ?",
+                "SELECT r.at, e.charge, e.cumulative, e.distance, e.elsewhere, r.number, r.head, "
+                "e.first, e.register, r.content FROM releases e "
+                "JOIN rows r ON r.number = e.row_number WHERE e.id = ?",
                 (release_id,),
             )
             if not rows:
                 raise GridveilError(f"no release {release_id!r} in {self.place}")
-            at, charge, cumulative, distance, number, head, first = rows[0]
-            seal = Seal(self.identity, self.opened_at, number, head, bool(first))
-            kept = Fraction(distance) if distance else None
-            return Entry(at, Fraction(charge), Fraction(cumulative), kept, (seal,))
+            at, charge, cumulative, distance, elsewhere, number, head, first, register, said = rows[
+                0
+            ]
+            is_relative = json.loads(said).get("metric") == Metric.RELATIVE.value
+            return Entry(
+                at,
+                Fraction(charge),
+                Fraction(cumulative),
+                None if distance in (ANY, EACH) else Fraction(distance),
+                floor_of(transaction, register) if is_relative else None,
+                distance == EACH,
+                {metric: Fraction(most) for metric, most in json.loads(elsewhere).items()},
+                (Seal(self.identity, self.opened_at, number, head, bool(first)),),
+            )
 
         return self._store.work(task, write=False)
 
@@ -229,6 +251,7 @@ class Ledger:
         *,
         group: str | None = None,
         distance: Number | None = None,
+        distance_metric: Metric | None = None,
         hours: int | None = None,
         metric: Metric | None = None,
         reason: str = "",
@@ -240,21 +263,19 @@ class Ledger:
             register: Whose loads; None for all registers without a cap of their own.
             loads: Which of its loads, by their keys; None for all of them.
             group: Which of its groups.
-            distance: The distance of two values at which budgets are counted, in MVA or as the
-                metric has it; None keeps it.
+            distance: The distance of two values at which budgets are counted; None keeps it.
+            distance_metric: What it is measured in: that of `metric`, or MVA, if None.
             hours: The window of hours within which budgets are counted; None keeps it.
-            metric: For promises in which metric. None sets it for all of them, and with a distance
-                or a window for absolute ones.
+            metric: For promises in which metric the cap and the window are; None for all.
             reason: Why; it is kept in the ledger.
         """
-        if metric is None and (distance is not None or hours is not None):
-            metric = Metric.ABSOLUTE
         change = cap_rows.CapChange(
             exact(epsilon, "cap"),
             register,
             None if loads is None else tuple(loads),
             group,
             None if distance is None else exact(distance, "distance"),
+            distance_metric or metric or Metric.ABSOLUTE,
             hours,
             metric,
             reason,
@@ -473,8 +494,10 @@ class _Allowed:
     """The most that it costs any load, as their caps count."""
     spent: Fraction
     """The most that any of them has spent then."""
-    counted_at: Fraction | None
-    """The distance at which that is counted; None where it differs from load to load."""
+    counted_at: str
+    """The distance at which that is counted, as the tables have it."""
+    elsewhere: dict[str, Fraction]
+    """The most that any of them has spent in promises of other metrics, by metric."""
     before: Sums
 
 
@@ -495,6 +518,7 @@ def _store_release(
     ]
     steps = np.ascontiguousarray(values, dtype=">i8").tobytes()
     first_hour, losses = _hours(spending)
+    elsewhere = json_of({m: str(most) for m, most in allowed.elsewhere.items()})
     event = append(
         transaction,
         "release",
@@ -504,7 +528,8 @@ def _store_release(
             "charge": str(spending.charge.epsilon),
             "cost": str(allowed.cost),
             "spent": str(allowed.spent),
-            "counted_at": text_of(allowed.counted_at),
+            "counted_at": allowed.counted_at,
+            "elsewhere": elsewhere,
             "first": int(is_first),
             "distance": text_of(spending.charge.distance),
             "metric": spending.charge.metric.value,
@@ -517,11 +542,11 @@ def _store_release(
         },
     )
     transaction.run(
-        "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             release_id, event.row, found.register.id, spending.specification, _names(spending),
             steps, first_hour, losses, str(allowed.cost), str(allowed.spent),
-            text_of(allowed.counted_at), int(is_first),
+            allowed.counted_at, elsewhere, int(is_first),
         ),
     )  # fmt: skip
     add_charges(transaction, event.row, release_id, charged, spending.hours, allowed.before)
@@ -537,10 +562,22 @@ def _hours(spending: Spending) -> tuple[int | None, str | None]:
     return spending.hours.first, json_of([str(loss) for loss in spending.hours.losses])
 
 
+def _at_floor(transaction: Transaction, spending: Spending, found: Resolution) -> Spending:
+    """Return what is asked with its relative distance as the floor of the register measures it."""
+    if spending.floor is None or spending.charge.distance is None:
+        return spending
+    known = None if found.register is None else floor_of(transaction, found.register.id)
+    counted = relative_distance_at(spending.charge.distance, spending.floor, known)
+    return replace(spending, charge=replace(spending.charge, distance=counted))
+
+
 def _note_distance(transaction: Transaction, found: Resolution, spending: Spending) -> None:
     """Let the first release with a distance say at which one each load is counted."""
-    assert found.register is not None
-    caps = Caps(transaction, found.register.id, spending.charge.metric)
+    register, metric = found.register, spending.charge.metric
+    assert register is not None
+    if spending.floor is not None and floor_of(transaction, register.id) is None:
+        cap_rows.set_floor(transaction, register, spending.floor)
+    caps = Caps(transaction, register.id, metric)
     new: dict[str | None, tuple[int, Fraction]] = {}
     if spending.distances is not None:
         for keys, distance in zip(spending.owner.keys, spending.distances, strict=True):
@@ -550,9 +587,7 @@ def _note_distance(transaction: Transaction, found: Resolution, spending: Spendi
     elif caps.distance(None) is None and spending.charge.distance is not None:
         new[None] = NO_ACCOUNT, spending.charge.distance
     if new:
-        cap_rows.set_distance(
-            transaction, found.register.id, found.name, spending.charge.metric, new, caps.hours
-        )
+        cap_rows.set_distances(transaction, register, metric, new)
 
 
 @dataclass(frozen=True)
@@ -620,10 +655,29 @@ def _refuse_overspending(
             over.append((f"the group {group.name!r}", before, after - before, cap))
     if over:
         raise _over_budget(spending, over)
-    counted_at = caps.distance(None) or spending.charge.distance
-    if spending.distances is not None:
-        counted_at = None
-    return _Allowed(most_cost, most_spent, counted_at, sums)
+    distances = {one.cap.distance for one in balances}
+    counted_at = text_of(next(iter(distances))) if len(distances) == 1 else EACH
+    elsewhere = _spent_elsewhere(transaction, found, spending)
+    return _Allowed(most_cost, most_spent, counted_at, elsewhere, sums)
+
+
+def _spent_elsewhere(
+    transaction: Transaction, found: Resolution, spending: Spending
+) -> dict[str, Fraction]:
+    """Return the most that any of the loads has spent in each other metric."""
+    if found.register is None:
+        return {}
+    charged = [found.accounts.get(key) for keys in spending.owner.keys for key in keys]
+    most: dict[str, Fraction] = {}
+    for metric in Metric:
+        sums = sums_of(transaction, metric, found.register.id)
+        if metric is spending.charge.metric or not sums.spent:
+            continue
+        caps = Caps(transaction, found.register.id, metric)
+        spent = [sums.at(sums.of(account), caps.of(account)) for account in charged]
+        if max(spent, default=Fraction(0)) > 0:
+            most[metric.value] = max(spent)
+    return most
 
 
 def _alike(balances: Sequence[_Balance]) -> Iterable[list[_Balance]]:

@@ -37,18 +37,19 @@ _ADVICE = "see whether the server runs, the address is right and this role may u
 
 _ADDED_TO = (
     "rows", "registers", "accounts", "surroundings", "branches", "may_be", "distances",
-    "releases", "charges", "sums", "dated",
+    "floors", "releases", "charges", "sums", "dated",
 )  # fmt: skip
 """What a release writes."""
 _CHANGED = ("registers", "accounts", "sums")
 """What a release changes: known keys of loads, and sums, which follow from charges."""
 _WITHOUT_LOADS = (
     "ledger", "rows", "registers", "accounts", "surroundings", "branches", "may_be", "caps",
-    "distances", "load_groups", "members", "group_caps", "charges", "sums", "dated",
+    "distances", "windows", "floors", "load_groups", "members", "group_caps", "charges", "sums",
+    "dated",
 )  # fmt: skip
 _RELEASE_COLUMNS = (
     "id", "row_number", "register", "specification", "names", "first_hour", "losses", "charge",
-    "cumulative", "distance", "first",
+    "cumulative", "distance", "elsewhere", "first",
 )  # fmt: skip
 """All but the private loads."""
 

@@ -1,7 +1,7 @@
 """What the ledger is asked and what it answers: owners, charges, accounts, entries."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -122,6 +122,8 @@ class Spending:
     """Everything that makes the release what it is, as text: the same id needs the same."""
     hours: Hours | None = None
     """None for a snapshot without a date: it counts in every window of hours."""
+    floor: Fraction | None = None
+    """Of a relative distance: the load in MVA below which it becomes an absolute one."""
     distances: tuple[Fraction, ...] | None = None
     """The distance of each load of the owner, where they differ; that of `charge` is the least."""
 
@@ -158,6 +160,8 @@ class Cap:
     """None where nothing has a distance yet: the first release decides."""
     hours: int | None
     """The length of the window; None for all hours together."""
+    floor: Fraction | None = None
+    """Of a relative distance: the load in MVA below which it becomes an absolute one."""
     distances_differ: bool = False
     """Whether it is that of a group whose loads are each counted at a distance of their own."""
 
@@ -169,6 +173,8 @@ class Cap:
         """Return in words at which distance, and within which hours, a budget is counted."""
         window = "" if self.hours is None else f" in any {self.hours} hours"
         at = "the distance of each load" if self.distances_differ else metric.shown(self.distance)
+        if self.floor is not None:
+            at += f", floor {float(self.floor):g} MVA"
         return f"{at}{window}"
 
 
@@ -202,6 +208,7 @@ class Account:
             "spent": float(self.spent),
             "cap": float(self.cap.epsilon),
             "distance": None if distance is None else float(distance),
+            "floor": None if self.cap.floor is None else float(self.cap.floor),
             "hours": self.cap.hours,
             "left": float(self.left),
             "releases": self.releases,
@@ -234,7 +241,13 @@ class Entry:
     cumulative: Fraction
     """The most any of its loads had spent with this release, earlier ones included."""
     distance: Fraction | None
-    """The distance, in MVA, at which that is counted."""
+    """The distance at which that is counted, in MVA or relative."""
+    floor: Fraction | None = None
+    """The floor of a relative distance, in MVA."""
+    distances_differ: bool = False
+    """Whether each load is counted at a distance of its own."""
+    elsewhere: Mapping[str, Fraction] = field(default_factory=dict)
+    """The most that any of its loads had spent in promises of other metrics, by metric."""
     seals: tuple[Seal, ...] = ()
     """The row of the ledger; of several where parties have a ledger each."""
 

@@ -10,6 +10,8 @@ BYTES = "BYTES"
 
 ANY = ""
 """In the place of a distance: a loss holds at any distance."""
+EACH = "each"
+"""In the place of the distance that a release is counted at: another for each load."""
 NO_ACCOUNT = 0
 """In the place of an account: a cap or distance of a whole register. In that of a register: of all.
 """
@@ -50,7 +52,14 @@ CREATE TABLE caps (
 );
 CREATE TABLE distances (
     register BIGINT NOT NULL, account BIGINT NOT NULL, metric TEXT NOT NULL, distance TEXT NOT NULL,
-    hours BIGINT, PRIMARY KEY (register, account, metric)
+    PRIMARY KEY (register, account, metric)
+);
+CREATE TABLE windows (
+    register BIGINT NOT NULL, metric TEXT NOT NULL, hours BIGINT NOT NULL,
+    PRIMARY KEY (register, metric)
+);
+CREATE TABLE floors (
+    register BIGINT PRIMARY KEY REFERENCES registers (id), floor TEXT NOT NULL
 );
 CREATE TABLE load_groups (
     id BIGINT PRIMARY KEY, register BIGINT NOT NULL REFERENCES registers (id), name TEXT NOT NULL,
@@ -68,7 +77,8 @@ CREATE TABLE releases (
     id TEXT PRIMARY KEY, row_number BIGINT NOT NULL UNIQUE REFERENCES rows (number),
     register BIGINT NOT NULL REFERENCES registers (id), specification TEXT NOT NULL,
     names TEXT NOT NULL, steps {BYTES} NOT NULL, first_hour BIGINT, losses TEXT,
-    charge TEXT NOT NULL, cumulative TEXT NOT NULL, distance TEXT NOT NULL, first BIGINT NOT NULL
+    charge TEXT NOT NULL, cumulative TEXT NOT NULL, distance TEXT NOT NULL,
+    elsewhere TEXT NOT NULL, first BIGINT NOT NULL
 );
 CREATE TABLE charges (
     account BIGINT NOT NULL REFERENCES accounts (id),
@@ -88,5 +98,6 @@ CREATE TABLE dated (
 );
 """
 """`may_be` has the accounts with caps or groups of their own that an account may be as well.
+`floors` has the load in MVA below which the relative distances of a register become absolute ones.
 `charges` is the record. `sums` has what it adds up to by account and distance, of snapshots
 without a date, and `dated` names the releases with hours: a charge does not read all of it."""

@@ -110,8 +110,8 @@ def _registers(
         )
         if distance is not None:
             transaction.run(
-                "INSERT INTO distances VALUES (?, ?, ?, ?, ?)",
-                (number, NO_ACCOUNT, metric, distance, None),
+                "INSERT INTO distances VALUES (?, ?, ?, ?)",
+                (number, NO_ACCOUNT, metric, distance),
             )
         content = {
             "register": name,
@@ -135,9 +135,9 @@ def _caps(
     for network, bus, epsilon in caps:
         register = registers.get(network, EVERY_REGISTER)
         account = NO_ACCOUNT if bus == _EVERY_BUS else buses[network][bus]
-        transaction.run(
+        transaction.run_many(
             "INSERT INTO caps VALUES (?, ?, ?, ?)",
-            (register, account, Metric.ABSOLUTE.value, epsilon),
+            ((register, account, metric.value, epsilon) for metric in Metric),
         )
         taken.append((names.get(register), None if bus == _EVERY_BUS else bus_key(bus), epsilon))
     distances = transaction.all("SELECT register, distance FROM distances ORDER BY register")
@@ -183,15 +183,16 @@ def _releases(
                 "cost": charge,
                 "spent": str(cumulative),
                 "counted_at": at,
+                "elsewhere": json_of({}),
                 "first": int(not order),
             },
             drawn_at,
         )
         transaction.run(
-            "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 release, event.row, registers[network], specification, names, steps, None, None,
-                charge, str(cumulative), at, int(not order),
+                charge, str(cumulative), at, json_of({}), int(not order),
             ),
         )  # fmt: skip
         transaction.run_many(

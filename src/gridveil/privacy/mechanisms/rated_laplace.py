@@ -197,7 +197,7 @@ class RatedLaplace(Mechanism):
             "step": str(self.step),
             "base_mva": str(self.base_mva),
             "source": self.ratings.source,
-            "ratings": json.dumps([str(rating) for rating in self.ratings.mva]),
+            "ratings": json.dumps(self.ratings.texts()),
         }
 
     @classmethod

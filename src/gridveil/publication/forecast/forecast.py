@@ -75,7 +75,7 @@ def basis_of(
     """
     public = blank(network)
     if loads_from is LoadsFrom.PUBLIC:
-        found = made_up_opf(public, _ratings(network, mechanism), seed)
+        found = made_up_opf(public, _ratings(mechanism), seed)
         return Basis(public, found.network.loads.values, found.cost)
     opf = solve_acopf(network) if solves else None
     cost = opf.cost if opf is not None and opf.status.solved else None
@@ -110,10 +110,9 @@ def forecast_of(
     return Forecast(noise, restoring_of(trials, loads, network.base_mva, basis.true_cost))
 
 
-def _ratings(network: Network, mechanism: Mechanism) -> FloatArray | None:
-    """Return the public rating of each load in MVA, if all are known."""
+def _ratings(mechanism: Mechanism) -> FloatArray | None:
+    """Return the public rating of each load in MVA, if the mechanism goes by them."""
     inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
     if isinstance(inner, RatedLaplace):
         return np.array([float(rating) for rating in inner.ratings.mva])
-    known = network.load_ratings
-    return np.array(known) if known is not None and min(known, default=0.0) > 0 else None
+    return None

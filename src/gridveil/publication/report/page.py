@@ -15,6 +15,7 @@ from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate, Protection
 from gridveil.publication.report.charts import HOT, Curve, bands, bars, curves, network_graph
 from gridveil.publication.report.html import details, escape, html_page, table
+from gridveil.publication.spent import spent_sentence
 from gridveil.publication.statements import COSTS_PRIVATE
 
 _NEGLIGIBLE = 1e-6
@@ -61,7 +62,7 @@ def _summary(certificate: Certificate) -> str:
         (f"{protection.loads}", "loads, each with its own noise"),
         (f"{fidelity.cost_gap_optimal:+.2%}", "optimal cost against the costs O*"),
         (f"{fidelity.max_violation:.0e} p.u.", "largest violation of any limit"),
-        (f"ε = {protection.cumulative_epsilon:g}", "spent per load, all releases together"),
+        (f"ε = {protection.cumulative_epsilon:g}", "spent per load, all such releases together"),
     ]
     items = "".join(f"<li><b>{escape(b)}</b><span>{escape(s)}</span></li>" for b, s in cards)
     return (
@@ -92,7 +93,7 @@ def _guarantee(certificate: Certificate) -> str:
         ("ε, δ", f"{protection.epsilon:g}, {protection.delta:g}"),
         *_distance_rows(protection),
         ("entropy", protection.entropy),
-        ("cumulative ε per load", f"{protection.cumulative_epsilon:g}"),
+        ("spent per load", spent_sentence(protection)),
         ("drawn at", certificate.drawn_at),
         *(
             ("ledger", f"row {of.row} of {of.ledger}, opened at {of.opened_at}; {of.earlier}")

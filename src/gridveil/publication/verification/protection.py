@@ -1,5 +1,6 @@
 """What a certificate says about protection: the mechanism, the promise, and what is not covered."""
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,10 +12,11 @@ from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import NOT_COVERED
 from gridveil.privacy.mechanisms.base import StatedProtection, checked_claims
 from gridveil.privacy.mechanisms.registry import MECHANISMS
-from gridveil.privacy.relative_distance import ledger_distance
+from gridveil.privacy.relative_distance import relative_distance_at
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.certificate_v2 import invariants_before
+from gridveil.publication.spent import spent_sentence
 from gridveil.publication.statements import (
     COSTS_PRIVATE,
     EARLIER_RELEASES,
@@ -25,6 +27,7 @@ from gridveil.publication.statements import (
     invariants,
     is_plausible_base,
     is_private_as_a_whole,
+    ratings_source,
     uncovered,
     whole_statement,
 )
@@ -132,9 +135,11 @@ def _invariants(read: ReadCertificate) -> Claim:
     """Check that what is said to be public is what follows from the costs and what is kept."""
     certificate = read.certificate
     costs, done = certificate.costs, certificate.post_processing
-    declared = () if done is None else (bool(done.consumers), done.power_factor)
+    consumers = False if done is None else bool(done.consumers)
+    factor = None if done is None else done.power_factor
+    ratings = ratings_source(certificate.protection.parameters)
     wanted = (
-        invariants(costs.provenance, costs.source, certificate.kept, *declared)
+        invariants(costs.provenance, costs.source, certificate.kept, consumers, factor, ratings)
         if read.version > 2
         else invariants_before(costs.provenance, costs.source)
     )
@@ -212,37 +217,42 @@ def _named(certificate: Certificate) -> Claim:
 
 
 def _spent_here(certificate: Certificate) -> float:
-    """Return what this release alone spends, at the distance at which budgets are counted."""
+    """Return what this release alone spends at least, at the distance at which is counted."""
     of = certificate.protection
     own, counted = of.alpha_mva, of.cumulative_distance_mva
-    if of.relative_distance is not None and of.floor_mva is not None:
-        floor = exact(of.floor_mva, "floor")
-        own = float(ledger_distance(exact(of.relative_distance, "distance"), floor))
+    if of.relative_distance is not None:
+        floor, ledgers = (exact(f or 1, "floor") for f in (of.floor_mva, of.cumulative_floor_mva))
+        distance = exact(of.relative_distance, "distance")
+        own = float(relative_distance_at(distance, floor, ledgers))
         counted = of.cumulative_relative_distance
+    elif own is None:
+        own = _least_of_ratings(certificate)
     if own is None or counted is None:
         return of.epsilon
     return of.epsilon * max(1.0, counted / own)
+
+
+def _least_of_ratings(certificate: Certificate) -> float | None:
+    """Return the least distance in MVA of a promise by ratings, None of others."""
+    of = certificate.protection
+    try:
+        share, mva = exact(of.parameters["share"], "share"), json.loads(of.parameters["ratings"])
+        return float(share * min(exact(rating, "rating") for rating in mva))
+    except (GridveilError, KeyError, ValueError, TypeError, RecursionError):
+        return None
 
 
 def _spent(certificate: Certificate) -> Iterator[Claim]:
     of, spent = certificate.protection, _spent_here(certificate)
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
     has_distance = of.alpha_mva is not None or of.relative_distance is not None
+    has_distance |= "ratings" in of.parameters
     counted_at = (of.cumulative_distance_mva, of.cumulative_relative_distance)
-    counted = not has_distance or any(at is not None for at in counted_at)
+    counted = not has_distance or of.cumulative_differs or any(at is not None for at in counted_at)
     found = f"at least {spent:g}" if counted else "it is counted at no distance"
     name, claimed = "cumulative ε", f"{of.cumulative_epsilon:g}"
     if enough and counted:
         yield stated(name, claimed, f"{found}, as it follows; how much more only the owner knows")
     else:
         yield claim(name, claimed, found, ok=False)
-    distance = "any distance" if of.parameters.get("share") is None else "each load's distance"
-    if of.cumulative_distance_mva is not None:
-        distance = f"{of.cumulative_distance_mva:g} MVA"
-    if of.cumulative_relative_distance is not None:
-        distance = f"{100 * of.cumulative_relative_distance:g} % with a floor of 1 MVA"
-    yield stated(
-        "released before",
-        f"ε = {of.cumulative_epsilon:g} in all, at {distance}",
-        "only the owner's ledger knows",
-    )
+    yield stated("released before", spent_sentence(of), "only the owner's ledger knows")
