@@ -16,6 +16,8 @@ from gridveil.privacy.metric import Metric
 SMALLEST_SHARE = 1.5e-4
 """Of the size of a load: what differs by less says nothing about its owner."""
 _KVA = 1000.0
+_USUAL = ((1.0, 0.01), (36.0, 0.3))
+"""Up to how many kV a load is usually how large, in MVA."""
 _UNLIMITED = 1e9
 """In MW or MVAr: pandapower writes this where a generator has no limit."""
 
@@ -40,12 +42,21 @@ def typical_load(network: Network) -> float | None:
     """Return the size of a load in MVA as far as public numbers tell; None where none does.
 
     It is the lesser of the generators' capacity divided by the number of loads, and the median of
-    what the branches at a load can carry.
+    what the branches at a load can carry. Where there is no limit at all, as in many feeders, it is
+    what is usual at the voltage of most loads.
     """
     at = network.loads.bus
     capacity, carried, _ = _reach(network)
     sizes = (capacity / max(len(at), 1), float(np.median(carried[at])) if len(at) else 0.0)
-    return min((size for size in sizes if 0 < size < np.inf), default=None)
+    limited = min((size for size in sizes if 0 < size < np.inf), default=None)
+    return _usual_load(network) if limited is None else limited
+
+
+def _usual_load(network: Network) -> float | None:
+    """Return the usual size of a load at low and medium voltage, in MVA; None at others."""
+    voltage = network.case.tables["bus"].column("baseKV")[network.loads.row]
+    usual = float(np.median(voltage)) if len(voltage) else 0.0
+    return next((size for most, size in _USUAL if 0 < usual <= most), None)
 
 
 def _reach(network: Network) -> tuple[float, FloatArray, FloatArray]:
@@ -60,7 +71,10 @@ def _reach(network: Network) -> tuple[float, FloatArray, FloatArray]:
     for ends in (lines.from_bus, lines.to_bus):
         np.add.at(carried, ends, lines.rate * base)
     np.add.at(generated, gens.bus, np.hypot(p, q))
-    return float(p.sum()) if len(p) else np.inf, carried, generated
+    supplied = np.zeros(len(network.buses))
+    np.add.at(supplied, gens.bus, p)  # no more than branches carry away, where there are any
+    capacity = np.where(carried > 0, np.minimum(supplied, carried), supplied).sum()
+    return float(capacity) if len(p) else np.inf, carried, generated
 
 
 def _rounded(distance: float) -> float:
