@@ -70,7 +70,7 @@ def test_what_the_message_says_makes_sense_does(tmp_path):
         check_distance(network, at_distance(network, f"{distance:g}"), None)
 
 
-def test_a_feeder_without_limits_says_nothing_about_the_size_of_its_loads(tmp_path):
+def test_the_loads_of_a_feeder_without_limits_are_those_usual_at_its_voltage(tmp_path):
     """pandapower writes 1e9 for no limit, which is not the capacity of an external grid."""
     pandapower, networks = (
         pytest.importorskip("pandapower"),
@@ -81,7 +81,7 @@ def test_a_feeder_without_limits_says_nothing_about_the_size_of_its_loads(tmp_pa
     pandapower.create_poly_cost(net, 0, "ext_grid", cp1_eur_per_mw=60.0)
     pandapower.to_json(net, tmp_path / "feeder.json")
     feeder = load_case(tmp_path / "feeder.json")
-    assert typical_load(feeder) is None
+    assert typical_load(feeder) == 0.3
     low, high = plausible_range(feeder)
-    assert (low, high) == (0, float("inf"))
+    assert (low, high) == (4.5e-05, float("inf"))
     check_distance(feeder, at_distance(feeder, "0.1"), None)
