@@ -145,7 +145,8 @@ def main(path: Path, smallest: int, largest: int) -> int:
     write_table(
         "pglib_releases",
         f"Every PGLib case up to {LARGE:,} buses, released at the default promise (10 % of each "
-        f"load, ε = 1) and β = {BETA:g} with private costs, verified, and searched for raw loads by a scan of the script's own. "
+        f"load, ε = 1) and β = {BETA:g} with private costs, verified, "
+        "and searched for raw loads by a scan of the script's own. "
         f"{len(rows)} releases of {len({r['case'] for r in rows})} networks; failed: "
         + (", ".join(f"{r['case']} {r['method']}" for r in failed) or "none")
         + ". The gap is that of the optimal cost against O*, which `bilevel` alone promises.",
