@@ -71,4 +71,4 @@ def discrete_laplace(count: int, scale: float) -> IntArray:
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     noise = dp.m.make_laplace(*space, scale=scale)
-    return np.array(noise([0] * count), dtype=np.int64)
+    return np.array(noise(np.zeros(count, dtype=np.int64)), dtype=np.int64)
