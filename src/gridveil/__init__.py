@@ -1,7 +1,7 @@
 """Release power-network loads under local differential privacy, without breaking the network.
 
 The whole of the public interface stands here, flat. Every command of the command line has a
-function of the same name.
+function of the same name; that of `export` is `export_release`.
 """
 
 from importlib import import_module
