@@ -6,7 +6,14 @@ from types import TracebackType
 
 import numpy as np
 
-from gridveil import AgentOptions, PolarLaplace, PublicCosts, as_network, simulate_loads, solve_acopf
+from gridveil import (
+    AgentOptions,
+    PolarLaplace,
+    PublicCosts,
+    as_network,
+    simulate_loads,
+    solve_acopf,
+)
 from gridveil.admm.draw import make_draw
 from gridveil.errors import GridveilError
 from gridveil.federation.names import COORDINATOR
