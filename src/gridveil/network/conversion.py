@@ -180,7 +180,7 @@ def changes(network: Network) -> list[Edit]:
 
 
 def _changed(f: "Field", source: Network, network: Network) -> BoolArray:
-    """Return which cells of a field have to be written: a default moves with what it counts from."""
+    """Return which cells have to be written: a default moves with what it counts from."""
     changed = np.any([_differs(t, source, network) for t in f.tied()], axis=0)
     if f.absent is None or f.counts_from is None:
         return np.asarray(changed)
