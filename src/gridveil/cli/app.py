@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
@@ -44,8 +44,26 @@ def _printable_usage_errors() -> Iterator[None]:
         raise
 
 
+def _flags_without_values(parameters: list[Any]) -> list[Any]:
+    """Let the help show flags as what they are: options without a value."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+class _Command(TyperCommand):
+    """A subcommand."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _flags_without_values(super().get_params(ctx))
+
+
 class _Commands(TyperGroup):
     """The subcommands; what they say of wrong arguments is printable."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _flags_without_values(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _printable_usage_errors():
@@ -74,15 +92,18 @@ app.command()(sweep)
 app.command()(results)
 app.command()(reproduce)
 app.command()(audit)
-app.add_typer(ledger, name="ledger")
-app.add_typer(budget, name="budget")
+app.add_typer(ledger, name="ledger", cls=_Commands)
+app.add_typer(budget, name="budget", cls=_Commands)
 app.command()(federate)
 app.command()(partition)
 app.command()(split)
-app.add_typer(certs, name="certs")
+app.add_typer(certs, name="certs", cls=_Commands)
 app.command()(party)
 app.command()(coordinator)
 app.command()(assemble)
+for group in (app, ledger, budget, certs):
+    for command in group.registered_commands:
+        command.cls = _Command
 
 
 def _version(wanted: bool) -> None:
