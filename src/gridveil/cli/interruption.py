@@ -118,7 +118,7 @@ def leaving(sentence: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Let the block take the time that ending in order takes, other processes included."""
+    """Let the block take the time that ending in order takes: other members are waiting."""
     _command.hurried = False
     try:
         yield
