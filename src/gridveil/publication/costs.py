@@ -40,7 +40,7 @@ DECLARABLE = "costs"
 _MARGINS = (0.02, 0.002, 0.0)
 """By which limits are tightened before private loads are projected; the first that works counts."""
 _MOST_ITERATIONS = 500
-"""Of an AC-OPF of private loads: no network of PGLib takes more than 385."""
+"""Of an AC-OPF of private loads, where no network of PGLib takes more than 385, or a projection."""
 
 
 class Provenance(StrEnum):
@@ -191,7 +191,7 @@ def _opf_near(
     for margin in _MARGINS:
         if result.status.solved:
             break
-        near = projected_loads(network, loads, margin, weights, limits)
+        near = projected_loads(network, loads, margin, weights, limits, _goes_on)
         if near.status.solved:
             nearer = network.with_loads(near.p, near.q)
             result = solve_acopf(nearer, start=near.point, watch=_goes_on)
