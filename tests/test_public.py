@@ -9,7 +9,7 @@ import typer
 
 import gridveil
 from gridveil import AgentOptions, Study, defaults
-from gridveil.cli.main import app
+from gridveil.cli.app import app
 from gridveil.federation.protocol.settings import Run
 from gridveil.publication.plan import ReleaseChoices
 

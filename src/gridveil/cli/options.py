@@ -16,6 +16,7 @@ from gridveil.admm.start import Start
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS
+from gridveil.network.library import list_cases
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.registry import Registry
 
@@ -36,7 +37,20 @@ def registry_option(registry: Registry[Any], text: str) -> Any:
     )
 
 
-CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a case file.")]
+def _case_names(incomplete: str) -> list[str]:
+    """Return the names of cases that begin so; a shell offers files where there are none."""
+    try:
+        return [case.name for case in list_cases() if case.name.startswith(incomplete)]
+    except GridveilError:
+        return []
+
+
+CaseArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A name from 'gridveil cases', or a case file.", autocompletion=_case_names
+    ),
+]
 EpsilonOption = Annotated[str, typer.Option(help="Privacy budget ε.")]
 AlphaOption = Annotated[
     str | None,

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gridveil.cli.display import Mode, display
 from gridveil.cli.grouped import grouped
+from gridveil.cli.interruption import leaving
 from gridveil.cli.options import (
     IDLE_LEFT_OUT,
     AcceptMatchOption,
@@ -33,6 +34,9 @@ from gridveil.network.library import load_case
 
 if TYPE_CHECKING:
     from gridveil.publication.certificate import Certificate
+    from gridveil.publication.plan import ReleasePlan
+
+_NOTHING = "nothing was drawn or charged"
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ def release(
 ) -> None:
     """Make a certified private release of a network: a folder that can be published.
 
-    Exit status: 0 released, 2 bad input or not enough budget.
+    Exit status: 0 released, 2 bad input or not enough budget, 3 the fidelity phase failed.
 
     Examples:
     gridveil release case39_epri --epsilon 1 --alpha 0.1 --beta 0.01 -o out
@@ -161,7 +165,12 @@ def release(
     gridveil release mine.m --config release.toml --dry-run
 
     """
-    with display(shown.mode, agents.max_iterations) as progress:
+    plan: ReleasePlan | None = None
+
+    def left_behind() -> str:
+        return _NOTHING if plan is None else plan.left_behind(choices.ledger)
+
+    with leaving(left_behind), display(shown.mode, agents.max_iterations) as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
         network = load_case(case, buses)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridveil.admm.device import Device
+from gridveil.cli.exit_codes import NOT_SOLVED
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
     AgentFlags,
@@ -16,7 +17,6 @@ from gridveil.cli.options import (
     NoiseOptions,
 )
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.cli.solve import NOT_SOLVED
 from gridveil.network.library import load_case
 
 if TYPE_CHECKING:
@@ -130,4 +130,5 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
         )
     seconds = figures["acopf_seconds"]
     before = "" if seconds is None else f", after {seconds:.2f} s for the AC-OPF that gave O*"
-    console.print(f"{restored.solves} solves in {restored.seconds:.2f} s{before}", style="dim")
+    solves = f" by {restored.solves} solves" if restored.solves else ""
+    console.print(f"restored{solves} in {restored.seconds:.2f} s{before}", style="dim")

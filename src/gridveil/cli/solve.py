@@ -8,12 +8,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from gridveil.cli.exit_codes import NOT_SOLVED
 from gridveil.cli.options import CaseArgument
 from gridveil.cli.output import console, print_json, solver_progress
 from gridveil.network.library import load_case
 from gridveil.opf.acopf import OPFResult, solve_acopf
 
-NOT_SOLVED = 3
 _SHOWN = 12
 """How many rows of a table are shown."""
 

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from gridveil.claims import ClaimVerdict
+from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.options import JsonOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.printable import excerpt
 
-BROKEN = 1
 _WIDEST = 34
 _STYLES = {
     ClaimVerdict.RECOMPUTED: "green",
@@ -67,4 +67,4 @@ def verify(
         console.print(table)
         console.print(result.summary(), style="green" if result.ok else "bold red")
     if not result.ok:
-        raise typer.Exit(BROKEN)
+        raise typer.Exit(CHECK_FAILED)

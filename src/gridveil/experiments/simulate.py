@@ -7,7 +7,7 @@ from typing import Any
 
 from gridveil.admm.options import AgentOptions
 from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
-from gridveil.errors import GridveilError
+from gridveil.errors import NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.phase import check_choices, restore
 from gridveil.fidelity.registry import make_method
@@ -16,6 +16,7 @@ from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds, simulation_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.choice import noise_choice
@@ -173,15 +174,19 @@ def simulate(
         noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
     notify("restoring")
     restored = restore(network, noisy, public, share, solver, band)
-    central = restore(network, noisy, public, share, "central") if compare_central else None
-    return Simulation(network, share, original, noisy, noisy_opf, restored, central, not unchecked)
+    in_a_hurry = restored.status is Status.STOPPED  # by Ctrl-C
+    central = None
+    if compare_central and not in_a_hurry:
+        central = restore(network, noisy, public, share, "central")
+    checked = not (unchecked or in_a_hurry)
+    return Simulation(network, share, original, noisy, noisy_opf, restored, central, checked)
 
 
 def _solved(network: Network) -> OPFResult:
     """Return the AC-OPF of the network itself, or refuse a network that has none."""
     original = solve_acopf(network)
     if not original.status.solved:
-        raise GridveilError(
+        raise NotSolvedError(
             f"{network.name} itself has no AC-OPF solution, so there are no costs to keep: "
             f"{original.diagnosis or original.status.value}"
         )

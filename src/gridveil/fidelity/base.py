@@ -115,6 +115,10 @@ class FidelityMethod(ABC):
         """Refuse what it cannot work with, before any noise is drawn."""
         del band
 
+    def prepare(self, problem: FidelityProblem) -> None:
+        """Do what takes time once and not for each problem, such as compiling; it is not timed."""
+        del problem
+
     @abstractmethod
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the loads closest to the noisy ones that keep what it promises."""

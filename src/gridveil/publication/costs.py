@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gridveil.arrays import ArrayRecord, FloatArray
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.fidelity.projection import projected_loads
 from gridveil.files import csv_bytes, read_rows, write_atomically
@@ -145,7 +145,7 @@ def derived_costs(network: Network) -> PublicCosts:
     """Return the costs of the network's own AC-OPF: a function of the raw loads, not protected."""
     result = solve_acopf(network)
     if not result.status.solved:
-        raise GridveilError(
+        raise NotSolvedError(
             f"{network.name} itself has no AC-OPF solution, so there are no costs to keep; "
             "'gridveil solve' shows its owner why"
         )
@@ -196,7 +196,7 @@ def _opf_near(
             nearer = network.with_loads(near.p, near.q)
             result = solve_acopf(nearer, start=near.point, watch=_goes_on)
     if not result.status.solved:
-        raise GridveilError(
+        raise NotSolvedError(
             f"no working network was found near the private one: {result.status.value}"
         )
     return result

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.device import Device
 from gridveil.admm.history import History
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, CostGaps, FidelityMethod
 from gridveil.fidelity.result import Restored, relative_gap, worst_gap
 from gridveil.files import csv_bytes
@@ -216,11 +216,14 @@ def certify(
         history: That of the agents, if they solved it.
         key: Signs the certificate.
         notify: Called with the name of each phase.
+
+    Raises:
+        NotSolvedError: What was found cannot be released.
     """
     again = f"; the private loads are kept under release id {basis.release_id!r}"
     limits = basis.post_processing.limits
     if not restored.status.solved:
-        raise GridveilError(
+        raise NotSolvedError(
             f"the fidelity phase failed: {restored.status.value}. The private loads are kept "
             f"under release id {basis.release_id!r}: try again with another beta or method"
             f"{'' if limits is None else ', or other limits of consumers'}, at no further cost"
@@ -230,21 +233,21 @@ def certify(
     published = publish(network, p, q, restored.point, basis.idle)
     largest = violations(published.network, published.point).largest
     if not largest <= FEASIBILITY_TOLERANCE:  # nor what is not a number
-        raise GridveilError(
+        raise NotSolvedError(
             f"the network found breaks its limits by {largest:.1e} p.u., and a release by at most "
             f"{FEASIBILITY_TOLERANCE:g}; a central solver can take the last step (polish){again}"
         )
     if limits is not None and limits.excess(published.network.loads.values) > FEASIBILITY_TOLERANCE:
-        raise GridveilError(
+        raise NotSolvedError(
             f"method {basis.method.name!r} does not keep the limits of consumers; bilevel, central "
             f"and admm do{again}"
         )
     opf = solve_acopf(published.network)
     if not opf.status.solved:
-        raise GridveilError(f"the network found has no AC-OPF: {opf.status.value}{again}")
+        raise NotSolvedError(f"the network found has no AC-OPF: {opf.status.value}{again}")
     figures = _fidelity(published, opf, basis, restored)
     if figures is None:
-        raise GridveilError(f"the network found does not keep beta = {basis.beta:g}{again}")
+        raise NotSolvedError(f"the network found does not keep beta = {basis.beta:g}{again}")
     interval = None
     if basis.costs.provenance is Provenance.PRIVATE:
         interval = stated_interval(

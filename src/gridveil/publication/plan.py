@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.options import AgentOptions
 from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_costs, solve
 from gridveil.fidelity.registry import band_kind, make_method
@@ -336,6 +336,32 @@ class ReleasePlan:
         refuse_matches(made.files, self.network, known, self.accept_matches)
         return replace(made, noisy=noisy)
 
+    def left_behind(self, ledger: Ledger | str | Path | None = None) -> str:
+        """Say what of this plan is drawn and charged by now, for a run that was cut off.
+
+        Args:
+            ledger: As for `run`.
+        """
+        if self.charge.is_drawn:
+            return f"nothing was charged; release id {self.release_id!r} was drawn before"
+        with existing_ledger(ledger) as book:
+            is_drawn = book.knows(self.release_id)
+            is_whole = not self.cost_budget or book.knows(total_id(self.release_id))
+        if not is_drawn:
+            return "nothing was drawn or charged"
+        then = "without a new charge" if is_whole else "which charges the rest, the total load"
+        return (
+            f"release id {self.release_id!r} was drawn and charged; run the same command again to "
+            f"finish it {then}"
+        )
+
+    @property
+    def _kept(self) -> str:
+        return (
+            f"The private loads are kept under release id {self.release_id!r}: try again with "
+            "another beta or method, at no further cost"
+        )
+
     def draft(self, costs: PublicCosts | None = None) -> Certificate:
         """Refuse what does not fit together or could not be certified.
 
@@ -593,16 +619,21 @@ class ReleasePlan:
         """Make the release of a blank network from its private loads."""
         if costs is None:
             notify("private costs")
-        costs, problems = self.steps(costs).problems(network, private)
+        try:
+            costs, problems = self.steps(costs).problems(network, private)
+        except NotSolvedError as error:
+            raise NotSolvedError(f"{error}. {self._kept}") from None
         basis = self._basis(costs, entry, idle)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
+            is_cut_off = False
             try:
                 restored = self._solved(problem)
                 history = None if restored.agents is None else restored.agents.history
+                is_cut_off = restored.status is Status.STOPPED
                 return certify(network, basis, restored, history, key, notify)
             except GridveilError:
-                if problem is problems[-1]:
+                if is_cut_off or problem is problems[-1]:
                     raise
         raise AssertionError("there is a problem to solve")
 
@@ -616,10 +647,8 @@ class ReleasePlan:
         except GridveilError:
             raise
         except Exception as error:  # whatever the code of another package raises
-            raise GridveilError(
-                f"method {self.method.name!r} failed: {type(error).__name__}: {error}. The private "
-                f"loads are kept under release id {self.release_id!r}: try again with another "
-                "method, at no further cost"
+            raise NotSolvedError(
+                f"method {self.method.name!r} failed: {type(error).__name__}: {error}. {self._kept}"
             ) from error
 
 

@@ -14,6 +14,7 @@ from gridveil.fidelity.weights import weighted_distance
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE
+from gridveil.opf.status import Status
 from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.forecast.draws import simulated_private
 from gridveil.publication.forecast.errors import LoadErrors
@@ -132,6 +133,8 @@ def _solved(steps: Steps, problem: FidelityProblem) -> Restored | None:
     except Exception as error:  # whatever the code of another package raises
         what = raised_where(error)
     else:
+        if restored.status is Status.STOPPED:
+            raise KeyboardInterrupt  # what was cut off says nothing of a release
         return restored if _could_be_certified(restored, steps) else None
     raise GridveilError(f"method {steps.method.name!r} failed: {what}")
 
