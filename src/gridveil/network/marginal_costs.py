@@ -111,9 +111,7 @@ def _by_fuel(network: Network, table: Mapping[int | str, float], where: str) -> 
     for g, fuel in enumerate(network.fuels):
         if _fuel(fuel) not in costs:
             has = f"its fuel {fuel!r}" if fuel else "it has no fuel; give costs by generator"
-            raise GridveilError(
-                f"{where}: no marginal cost for {network.generator_name(g)}: {has}"
-            )
+            raise GridveilError(f"{where}: no marginal cost for {network.generator_name(g)}: {has}")
     return np.array([costs[_fuel(fuel)] for fuel in network.fuels], dtype=float)
 
 

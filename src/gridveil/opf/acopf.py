@@ -76,7 +76,8 @@ class OPFResult(ArrayRecord):
 
     def __repr__(self) -> str:
         name, status = self.network.name, self.status.name.lower()
-        cost = f", {self.cost:,.2f} $/h" if self.status.solved else ""
+        priced = self.status.solved and self.network.has_costs
+        cost = f", {self.cost:,.2f} $/h" if priced else ""
         return (
             f"OPFResult({name!r}: {status}{cost}, largest violation {self.max_violation:.1e} p.u.)"
         )
@@ -84,7 +85,7 @@ class OPFResult(ArrayRecord):
     def _repr_html_(self) -> str:
         """Return status, cost and largest violation as a table."""
         rows = [("status", self.status.value)]
-        if self.status.solved:
+        if self.status.solved and self.network.has_costs:
             rows.append(("cost", f"{self.cost:,.2f} $/h"))
         rows.append(("largest violation", f"{self.max_violation:.1e} p.u."))
         return html_table(f"AC-OPF of {self.network.name}", (), rows)
@@ -93,8 +94,8 @@ class OPFResult(ArrayRecord):
         """Return what `gridveil solve --json` prints, the case aside.
 
         Returns:
-            Status, cost in $/h (None without a solution), violations in p.u., sizes, seconds and
-            diagnosis, by name.
+            Status, cost in $/h (None without a solution or costs), violations in p.u., sizes,
+            seconds and diagnosis, by name.
 
         Example:
             >>> figures = solve_acopf("case5_pjm").figures()
@@ -105,7 +106,7 @@ class OPFResult(ArrayRecord):
         return {
             "status": self.status.name.lower(),
             "message": self.status.value,
-            "cost": self.cost if self.status.solved else None,
+            "cost": self.cost if self.status.solved and self.network.has_costs else None,
             "max_violation": self.max_violation,
             "violations": vars(self.violations),
             **self.network.counts,
