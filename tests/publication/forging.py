@@ -19,10 +19,12 @@ from gridveil.publication.certificate import Certificate
 from gridveil.publication.folder import CERTIFICATE, HISTORY, NETWORK, POSITIONS, REPORT, SIGNATURE
 from gridveil.publication.report.redraw import redrawn_page
 from gridveil.publication.statements import (
+    TARGET_PRIVATE,
     invariants,
     is_private_as_a_whole,
     post_processing_sentences,
     ratings_source,
+    target_name,
     uncovered,
     whole_statement,
 )
@@ -77,7 +79,10 @@ class Forgery:
 
     def state_again(self, pairs: str = WITHIN_DISTANCE) -> None:
         """Let every sentence follow from the figures."""
-        of, costs, kept = self.protection, self.costs, self.content["kept"]
+        of, kept = self.protection, self.content["kept"]
+        target = target_name(self.fidelity["band"])
+        held_to = self.content["costs"] or self.content.get("dispatch")
+        costs = held_to or {"provenance": TARGET_PRIVATE, "source": ""}
         done = self.content.get("post_processing") or {}
         consumers, factor = done.get("consumers", []), done.get("power_factor")
         if done:
@@ -88,8 +93,10 @@ class Forgery:
             of["epsilon"], of["delta"], of["alpha_pu"], self.content["base_mva"], pairs,
             of["caution"],
         )  # fmt: skip
-        of["not_covered"] = uncovered(NOT_COVERED, costs["provenance"], of["delta"])
-        self.content["statement"] = whole_statement(costs["provenance"], kept, of["epsilon"])
+        of["not_covered"] = uncovered(NOT_COVERED, costs["provenance"], of["delta"], target)
+        self.content["statement"] = whole_statement(
+            costs["provenance"], kept, of["epsilon"], target
+        )
         self.content["private_as_a_whole"] = is_private_as_a_whole(costs["provenance"], kept)
         self.content["invariants"] = [
             {"what": what, "provenance": provenance}
@@ -100,6 +107,7 @@ class Forgery:
                 bool(consumers),
                 factor,
                 ratings_source(of["parameters"]),
+                target,
             )
         ]
 

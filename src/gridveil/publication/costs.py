@@ -40,6 +40,7 @@ class PublicCosts(Target):
     """
 
     option: ClassVar[str] = "costs"
+    these: ClassVar[str] = "these costs were"
 
     def for_beta(self, beta: float, network: Network) -> "PublicCosts":
         """Return them to no more digits than β can use; costs that were published stay."""

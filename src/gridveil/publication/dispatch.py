@@ -40,6 +40,7 @@ class PublicDispatch(Target):
     """
 
     option: ClassVar[str] = "dispatch"
+    these: ClassVar[str] = "this dispatch was"
 
     def for_beta(self, beta: float, network: Network) -> "PublicDispatch":
         """Return it to no more digits than β can use; a dispatch that was published stays."""

@@ -92,7 +92,12 @@ from gridveil.publication.statements import (
     whole_statement,
 )
 from gridveil.publication.steps import Steps
-from gridveil.publication.target_choice import choose_target, derived_target, unknown_target
+from gridveil.publication.target_choice import (
+    check_fits_band,
+    choose_target,
+    derived_target,
+    unknown_target,
+)
 from gridveil.publication.target_words import held_to_nothing, target_sentences
 from gridveil.publication.targets import Provenance, Target
 
@@ -355,6 +360,7 @@ class ReleasePlan:
             ProductLaplace.of(self.cost_budget, total_distance(self.mechanism))
         check_has_costs(self.network, self.band)
         if target is not None:
+            check_fits_band(target, self.band)
             values = target.for_fidelity(self.network.base_mva)
             check_target(self.network, values, self.beta, self.band)
         elif self.band is not BandKind.NONE:

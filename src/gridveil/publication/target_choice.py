@@ -86,6 +86,13 @@ def choose_target(
     return TargetChoice(network, kind, provenance, known)
 
 
+def check_fits_band(target: Target, band: BandKind) -> None:
+    """Refuse costs for a band that is not on costs, and a dispatch for one that is."""
+    wanted = {BandKind.DISPATCH: PublicDispatch, BandKind.NONE: None}.get(band, PublicCosts)
+    if wanted is None or not isinstance(target, wanted):
+        raise GridveilError(f"band {band.value!r}: it has no use for --{target.option}")
+
+
 def derived_target(network: Network, band: BandKind) -> Target:
     """Return what a band is around, computed from the raw loads."""
     return derived_costs(network) if band.on_costs else derived_dispatch(network)

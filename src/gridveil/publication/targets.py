@@ -47,6 +47,8 @@ class Target(ArrayRecord, ABC):
 
     option: ClassVar[str]
     """How command line and Python call it."""
+    these: ClassVar[str]
+    """How messages call it, with a verb of the past."""
 
     values: FloatArray
     """In the units of its file."""
@@ -61,8 +63,8 @@ class Target(ArrayRecord, ABC):
         """Return what was published; `source` says where."""
         if not source.strip():
             raise GridveilError(
-                f"--{cls.option}-source ({cls.option}_source in Python): say where these values "
-                "were published"
+                f"--{cls.option}-source ({cls.option}_source in Python): say where {cls.these} "
+                "published"
             )
         try:
             numbers = np.asarray(values, dtype=float)
