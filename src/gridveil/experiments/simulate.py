@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from gridveil.admm.options import AgentOptions
-from gridveil.arrays import FloatArray
 from gridveil.defaults import BETA, CALIBRATION, EPSILON
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod
@@ -169,24 +168,23 @@ def simulate(
     check_choices(solver, share, kind)
     notify(f"solving {network.name}")
     original: OPFResult | None = None
-    held_to: dict[str, FloatArray] = {}
+    public = dispatch = None
     if known is not None:
-        held_to = {"costs": known.values}
+        public = known.values
     elif kind is not BandKind.NONE:
         original = _solved(network)
-        held_to = (
-            {"costs": original.generator_costs} if kind.on_costs else {"dispatch": original.point.p}
-        )
+        public = original.generator_costs if kind.on_costs else None
+        dispatch = None if kind.on_costs else original.point.p
     noisy = simulate_loads(network, chosen, seed)
     noisy_opf = None
     if not unchecked:
         notify("solving the noisy network")
         noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
     notify("restoring")
-    restored = restore(network, noisy, beta=share, method=solver, band=kind, **held_to)
+    restored = restore(network, noisy, public, share, solver, kind, dispatch=dispatch)
     central = None
     if compare_central:
-        central = restore(network, noisy, beta=share, method="central", band=kind, **held_to)
+        central = restore(network, noisy, public, share, "central", kind, dispatch=dispatch)
     return Simulation(network, share, original, noisy, noisy_opf, restored, central, not unchecked)
 
 

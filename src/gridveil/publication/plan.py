@@ -73,7 +73,7 @@ from gridveil.publication.forecast.forecast import (
     basis_of,
     forecast_of,
 )
-from gridveil.publication.forecast.forecast import Basis as ForecastBasis
+from gridveil.publication.forecast.trials import Basis as ForecastBasis
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.post_processing import (

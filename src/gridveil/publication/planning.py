@@ -21,8 +21,9 @@ from gridveil.privacy.metric import Metric
 from gridveil.privacy.ratings import PublicRatings
 from gridveil.publication.costs import CostsLike
 from gridveil.publication.dispatch import DispatchLike
-from gridveil.publication.forecast.forecast import DRAWS, Basis, LoadsFrom, basis_of
+from gridveil.publication.forecast.forecast import DRAWS, LoadsFrom, basis_of
 from gridveil.publication.forecast.outlook import Outlook, Setting, hidden_change
+from gridveil.publication.forecast.trials import Basis
 from gridveil.publication.make import Notify
 from gridveil.publication.plan import ReleaseChoices, ReleasePlan, plan_release
 

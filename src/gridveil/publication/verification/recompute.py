@@ -47,7 +47,7 @@ class Recomputed:
             for off, width in zip(beyond.tolist(), self.ranges.tolist(), strict=True)
             if 0 < width < np.inf
         ]
-        return max([0.0, *shares])
+        return float(max([0.0, *shares]))
 
     @property
     def largest_violation(self) -> float:
