@@ -108,11 +108,13 @@ def nearest_loads(
     start: Attempt | None = None,
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
+    watch: ipopt.Watch | None = None,
 ) -> tuple[Attempt, int, int]:
     """Solve P_RBL; return the attempt, and how many solves and iterations it took.
 
     `weights` say how much the squared distance of each load counts; without them all count alike.
-    `limits` are public ones of the loads, which then keep them exactly.
+    `limits` are public ones of the loads, which then keep them exactly. `watch` sees every
+    iteration and can end a solve.
 
     A band of two intervals is first relaxed to its hull. Outputs that end up between the intervals
     are then held to the nearest one.
@@ -121,7 +123,7 @@ def nearest_loads(
     weights = np.ones(len(noisy)) if weights is None else weights
     solves = iterations = 0
     while True:
-        attempt = _solve(network, noisy, weights, outputs, total, cuts, start, limits)
+        attempt = _solve(network, noisy, weights, outputs, total, cuts, start, limits, watch)
         solves, iterations = solves + 1, iterations + attempt.iterations
         between = [
             g
@@ -144,6 +146,7 @@ def _solve(
     cuts: Sequence[Cut],
     start: Attempt | None,
     limits: LoadLimits | None,
+    watch: ipopt.Watch | None,
 ) -> Attempt:
     gens, none = network.generators, np.zeros(len(network.buses))
     builder = ProgramBuilder(network, none, none)
@@ -162,7 +165,7 @@ def _solve(
     program = builder.build()
     x = _start(network, builder, program, outputs, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
-    solution = ipopt.minimise(program, x)
+    solution = ipopt.minimise(program, x, watch=watch)
     loads = np.stack([solution.x[p_load], solution.x[q_load]], axis=1)
     (p, q), point = nearest_loads_within(limits, loads).T, builder.point(solution.x)
     largest = violations(network.with_loads(p, q), point).largest

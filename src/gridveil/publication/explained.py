@@ -68,6 +68,7 @@ def explained(
         released=made.published.network.loads.values,
         grid_step=noisy.guarantee.step if noisy.guarantee.kind is Metric.ABSOLUTE else None,
         kept=kept,
+        declared=made.certificate.protection.parameters.get("ratings", ""),
     )
 
 

@@ -30,7 +30,7 @@ from gridveil.publication.statements import TARGET_DERIVED, TARGET_PRIVATE, TARG
 _MARGINS = (0.02, 0.002, 0.0)
 """By which limits are tightened before private loads are projected; the first that works counts."""
 _MOST_ITERATIONS = 500
-"""Of an AC-OPF of private loads: no network of PGLib takes more than 385."""
+"""Of an AC-OPF of private loads, where no network of PGLib takes more than 385, or a projection."""
 
 
 class Provenance(StrEnum):
@@ -191,7 +191,7 @@ def private_opf(
     for margin in _MARGINS:
         if result.status.solved:
             break
-        near = projected_loads(network, loads, margin, counted, limits)
+        near = projected_loads(network, loads, margin, counted, limits, _goes_on)
         if near.status.solved:
             nearer = network.with_loads(near.p, near.q)
             result = solve_acopf(nearer, start=near.point, watch=_goes_on)
