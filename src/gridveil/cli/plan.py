@@ -9,6 +9,7 @@ import typer
 from gridveil.cli.display import display
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
+    IDLE_LEFT_OUT,
     AgentFlags,
     CaseArgument,
     CostsOption,
@@ -17,6 +18,7 @@ from gridveil.cli.options import (
     DispatchOption,
     DispatchSourceOption,
     FidelityOptions,
+    IdleLoadsOption,
     LedgerOption,
     NewRegisterOption,
     NoiseOptions,
@@ -53,6 +55,7 @@ class ForecastOptions:
     cost_budget: Annotated[
         str | None, typer.Option(help="Part of ε that buys a private total load, for private O*.")
     ] = None
+    idle_loads: IdleLoadsOption = IDLE_LEFT_OUT
     ledger: LedgerOption = None
     register: RegisterOption = None
     new_register: NewRegisterOption = None

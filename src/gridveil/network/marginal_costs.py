@@ -129,6 +129,7 @@ def _with_slopes(network: Network, slopes: FloatArray) -> Network:
     gencost[:, : len(NO_COST)] = NO_COST
     gencost[rows, 3:5] = np.stack([np.full(len(rows), _LINEAR), slopes], axis=1)
     text = text_with_gencost(case, gencost)
-    own = parse_matpower(text, case.source, case.name)
+    read = parse_matpower(text, case.source, case.name)
+    own = replace(case, text=text, tables=read.tables, sections=read.sections, others=read.others)
     costs = cost_functions(gencost[rows], network.base_mva)
     return replace(network, case=own, generators=replace(network.generators, costs=costs))

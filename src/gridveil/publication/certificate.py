@@ -30,6 +30,7 @@ _NAME = r"^[!-~]([ -~]{0,62}[!-~])?$"
 Name = Annotated[str, Field(pattern=_NAME)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+BusNumber = Annotated[int, Field(ge=1, le=2**53)]
 
 
 class Part(BaseModel):
@@ -114,8 +115,9 @@ class StatedPostProcessing(Part):
     """In plain words."""
     bias_corrected: bool
     """Whether the private loads were corrected for the bias of their mean."""
-    consumers: list[int]
-    """The buses of the loads that are consumers, whose P is not negative."""
+    consumers: list[int | tuple[int, int]]
+    """The loads that are consumers, whose P is not negative: a bus for all of its loads, or a bus
+    and the number of one."""
     power_factor: Annotated[float, Field(gt=0, lt=1)] | None
     """The lowest that consumers have; null where they have any."""
 
@@ -287,7 +289,10 @@ class Certificate(Part):
     dispatch: StatedDispatch | None = None
     """Left out where the band is not on a dispatch."""
     fidelity: Fidelity
-    load_buses: list[Annotated[int, Field(ge=1, le=2**53)]]
+    load_buses: list[BusNumber]
+    """The bus of every load in service, as often as it has loads; they are numbered from 1."""
+    idle_load_buses: list[BusNumber] = []
+    """The same of released loads that are out of service; left out where there are none."""
     files: dict[str, str]
     """SHA-256 of every other file of the release."""
     digest: str = ""
@@ -295,7 +300,10 @@ class Certificate(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_left_out(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without(whole(self), "post_processing", "dispatch")
+        content = _without(whole(self), "post_processing", "dispatch")
+        if not self.idle_load_buses:
+            content.pop("idle_load_buses", None)
+        return content
 
     @model_validator(mode="after")
     def _has_its_target(self) -> "Certificate":

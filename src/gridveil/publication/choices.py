@@ -37,6 +37,9 @@ def default_id(
     source = str(float(cost_budget)) if cost_budget else provenance.value
     if provenance is Provenance.DERIVED and not band.on_costs:
         source += f" {band.value}"
+    listed = network.listed_loads
+    if listed.number.max(initial=1) > 1 or network.lists_idle_loads:
+        source += f" of {listed.places}"
     text = f"{network_id(network)} {mechanism.specification()} {source}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{network.name}-{digest}"

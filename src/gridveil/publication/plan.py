@@ -26,6 +26,7 @@ from gridveil.fidelity.phase import check_choices, check_has_costs, check_target
 from gridveil.fidelity.registry import make_method
 from gridveil.fidelity.result import Restored
 from gridveil.html_table import html_table
+from gridveil.network.components import LoadList
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.status import Status
@@ -74,6 +75,7 @@ from gridveil.publication.forecast.forecast import (
     forecast_of,
 )
 from gridveil.publication.forecast.trials import Basis as ForecastBasis
+from gridveil.publication.idle import IdleChoice, idle_sentence, listing_idle
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.post_processing import (
@@ -135,6 +137,7 @@ class ReleaseChoices(TypedDict, total=False):
     power_factor: Number | None
     correct_bias: bool
     accept_matches: Collection[str]
+    idle_loads: IdleChoice | str
     release_id: str | None
     register: str | None
     new_register: str | None
@@ -278,7 +281,7 @@ class ReleasePlan:
         if promise.distance is None:
             return None
         inner = self.mechanism.mechanism if isinstance(self.mechanism, Clamped) else self.mechanism
-        count = len(self.network.loads)
+        count = len(self.network.listed_loads)
         loads = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
         unit, of = "MVA", np.full(count, 1 / self.network.base_mva)
         if promise.floor is not None:
@@ -337,10 +340,11 @@ class ReleasePlan:
         noisy.require_private()
         total = self._bought_total(book)
         entry = self._entry(book)
-        fitted = noisy if total is None else self._fitted(noisy, total)
-        made = self._made(blank(self.network, self.keep), fitted, target, entry, key, notify)
+        private, idle = self._in_service(noisy), self._idle(noisy)
+        fitted = private if total is None else self._fitted(private, total)
+        made = self._made(blank(self.network, self.keep), fitted, target, entry, idle, key, notify)
         kept = kept_text(self.network.case, self.keep)
-        known = explained(self.network, made, noisy, total, (without_ratings(drafted),), kept)
+        known = explained(self.network, made, noisy, total, (without_ratings(drafted),), idle, kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
         return replace(made, noisy=noisy)
 
@@ -366,12 +370,15 @@ class ReleasePlan:
         elif self.band is not BandKind.NONE:
             target = unknown_target(self.network, self.band, self.provenance, self.cost_budget)
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
-        return draft(self.network, self._basis(target, entry))
+        nothing = np.zeros(len(self.network.listed_loads))
+        guarantee = self.mechanism.guarantee()
+        idle = self._idle(NoisyLoads(nothing, nothing, guarantee, Origin.SIMULATION, None))
+        return draft(self.network, self._basis(target, entry, idle))
 
     def steps(self, target: Target | None = None) -> Steps:
         """Return its steps from private loads on; a target that is None is private."""
         return Steps(
-            self.mechanism,
+            self.mechanism.of_first(len(self.network.loads)),
             self.method,
             self.band,
             self.beta,
@@ -399,7 +406,7 @@ class ReleasePlan:
             >>> round(plan.forecast(draws=0).noise.median_relative.median, 1)
             0.1
         """
-        basis = basis_of(self.network, self.mechanism, loads_from, seed, bool(draws))
+        basis = basis_of(self.network, self.steps().mechanism, loads_from, seed, bool(draws))
         return self.simulated(basis, draws, seed)
 
     def simulated(
@@ -423,6 +430,8 @@ class ReleasePlan:
             "network": self.network.name,
             "release_id": self.release_id,
             "loads": len(self.network.loads),
+            "idle_loads": [list(place) for place in self.network.idle_loads.places],
+            "idle_loads_released": self.network.lists_idle_loads,
             "mechanism": self.mechanism.name,
             "epsilon": self.promise.epsilon,
             "charge": float(self.charge.epsilon),
@@ -464,7 +473,7 @@ class ReleasePlan:
         return html_table(title, ("",), [(line,) for line in lines])
 
     def _lines(self) -> Iterator[str]:
-        network, loads = self.network, len(self.network.loads)
+        network, loads = self.network, len(self.network.listed_loads)
         yield (
             f"plan of a release of {network.name}, release id {self.release_id}: nothing is drawn, "
             "nothing is spent"
@@ -489,14 +498,16 @@ class ReleasePlan:
         yield from target_sentences(self)
         yield from self._post_processing_sentences()
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
+        if len(network.idle_loads):
+            yield idle_sentence(network)
         yield "published as it is, and not protected:"
         yield from (f"  - {part}" for part in self.public)
         yield from self.warnings
 
     def _post_processing_sentences(self) -> list[str]:
         done = self.post_processing
-        consumers, loads = len(done.consumers(self.network.load_buses)), len(self.network.loads)
-        return post_processing_sentences(consumers, loads, done.power_factor, done.corrects_bias)
+        loads, factor = len(self.network.loads), done.power_factor
+        return post_processing_sentences(done.consumer_count, loads, factor, done.corrects_bias)
 
     def _spending(self) -> Spending:
         owner = owner_of(self.network, self.register)
@@ -511,7 +522,7 @@ class ReleasePlan:
         seals = (replace(last.seals[0], is_first=entry.seals[0].is_first),)
         return replace(last, seals=seals)
 
-    def _basis(self, target: Target | None, entry: Entry) -> Basis:
+    def _basis(self, target: Target | None, entry: Entry, idle: LoadList) -> Basis:
         return Basis(
             release_id=self.release_id,
             guarantee=self.mechanism.guarantee(),
@@ -525,7 +536,22 @@ class ReleasePlan:
             method=type(self.method),
             kept=self.keep,
             post_processing=self.post_processing,
+            idle=idle,
         )
+
+    def _in_service(self, noisy: NoisyLoads) -> NoisyLoads:
+        """Return the private loads that are in service: those that are restored."""
+        count = len(self.network.loads)
+        guarantee = self.mechanism.of_first(count).guarantee()
+        return replace(noisy, p=noisy.p[:count], q=noisy.q[:count], guarantee=guarantee)
+
+    def _idle(self, noisy: NoisyLoads) -> LoadList:
+        """Return the private loads that are out of service, known by bus and number alone."""
+        listed, count = self.network.listed_loads, len(self.network.loads)
+        loads = np.stack([noisy.p, noisy.q], axis=1)
+        if self.post_processing.corrects_bias:
+            loads = self.mechanism.corrected(loads)
+        return LoadList(listed.bus[count:], listed.number[count:], *loads[count:].T)
 
     def _bought_total(self, ledger: Ledger) -> NoisyTotal | None:
         if not self.cost_budget:
@@ -547,6 +573,7 @@ class ReleasePlan:
         private: NoisyLoads,
         target: Target | None,
         entry: Entry,
+        idle: LoadList,
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
@@ -554,7 +581,7 @@ class ReleasePlan:
         if target is None and self.band is not BandKind.NONE:
             notify(f"private {'costs' if self.band.on_costs else 'dispatch'}")
         target, problems = self.steps(target).problems(network, private)
-        basis = self._basis(target, entry)
+        basis = self._basis(target, entry, idle)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
             try:
@@ -611,6 +638,7 @@ def plan_release(
     power_factor: Number | None = None,
     correct_bias: bool = False,
     accept_matches: Collection[str] = (),
+    idle_loads: IdleChoice | str = IdleChoice.LEAVE_OUT,
     release_id: str | None = None,
     register: str | None = None,
     new_register: str | None = None,
@@ -662,6 +690,8 @@ def plan_release(
         correct_bias: Correct the private loads for the bias of their mean, for a mechanism whose
             noise has one.
         accept_matches: Names of matches of the last scan that are coincidences.
+        idle_loads: The loads that are out of service: "leave-out" leaves them out, "release" draws
+            noise for them and charges them as all others; they stand in loads.csv alone.
         release_id: Name of the draw; the same id never draws or charges again. Without one it is
             made of the network and the parameters.
         register: The register of the ledger that has these loads; it is asked for where the
@@ -680,7 +710,7 @@ def plan_release(
         >>> float(plan.charge.epsilon), plan.method.name
         (1.0, 'bilevel')
     """
-    network = as_network(network)
+    network = listing_idle(as_network(network), idle_loads)
     if not len(network.loads):
         raise no_loads(network)
     chosen_target = choose_target(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 
 
@@ -47,6 +48,30 @@ class CaseFormat(ABC):
         Raises:
             GridveilError: The file cannot be written, or cannot hold this network.
         """
+
+    def write_back(self, network: Network, source: Path, path: Path) -> list[str]:  # noqa: ARG002
+        """Write a copy of a source in which the loads of a network stand, and nothing else changed.
+
+        Loads are found by their keys (`network.load_identities`, `network.idle_loads`); idle ones
+        get what the network has for them, which is 0 where they were not released. Results of an
+        earlier power flow are cleared.
+
+        Args:
+            network: What was read from the source, with other loads.
+            source: A file of this format.
+            path: The copy.
+
+        Returns:
+            Sentences on what the format cannot hold, and on what else of the source may speak of
+            its loads in the copy.
+
+        Raises:
+            GridveilError: The format cannot do it, or the source has other loads.
+        """
+        raise GridveilError(
+            f"{source}: format {self.name!r} cannot be written back; loads.csv of the release has "
+            "every load"
+        )
 
 
 def first_bytes(path: Path, count: int) -> bytes:

@@ -24,7 +24,7 @@ from gridveil.printable import excerpt
 from gridveil.publication.certificate_file import ReadCertificate, read_certificate
 from gridveil.publication.costs import read_costs
 from gridveil.publication.dispatch import read_dispatch
-from gridveil.publication.folder import CERTIFICATE, SIGNATURE
+from gridveil.publication.folder import CERTIFICATE, LOADS, SIGNATURE
 from gridveil.publication.signing import (
     SignatureCheck,
     SignatureState,
@@ -213,13 +213,11 @@ def _claims(
         yield claim("network", "as certified", "not examined: a file was changed", ok=False)
         return
     files = ReleaseFiles(read, contents)
-    try:
-        size = f"{len(files.network.buses)} buses"
-    except Exception as error:  # whatever hostile tables do to a reader
-        why = str(error) if isinstance(error, GridveilError) else type(error).__name__
-        yield claim("network", "readable", f"not readable: {why}", ok=False)
+    unreadable = list(_unreadable(files))
+    if unreadable:
+        yield from unreadable
         return
-    yield claim("network", "readable", size, ok=True)
+    yield claim("network", "readable", f"{len(files.network.buses)} buses", ok=True)
     yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
     given = None
     for name, table in tables.items():
@@ -231,6 +229,22 @@ def _claims(
     yield from _guarded("files", file_claims(files))
     yield from _guarded("post-processing", kept_claims(files))
     yield from _guarded("fidelity", fidelity_claims(files, given))
+
+
+def _unreadable(files: ReleaseFiles) -> Iterator[Claim]:
+    """Give a claim for the first of the network and its loads that cannot be read."""
+    parts: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("network", lambda: files.load_rows),
+        (LOADS, lambda: files.loads),
+        ("network", lambda: files.network),
+    )
+    for name, part in parts:
+        try:
+            part()
+        except Exception as error:  # whatever hostile tables do to a reader
+            why = str(error) if isinstance(error, GridveilError) else type(error).__name__
+            yield claim(name, "readable", f"not readable: {why}", ok=False)
+            return
 
 
 def _guarded(name: str, claims: Iterator[Claim]) -> Iterator[Claim]:
