@@ -6,7 +6,7 @@ import pytest
 from gridveil import GridveilError, load_case, solve_acopf
 from gridveil.fidelity.projection import projected_loads
 from gridveil.fidelity.weights import metric_weights, weighted_distance
-from gridveil.publication import costs
+from gridveil.publication import targets
 from gridveil.publication.case_file import blank
 from gridveil.publication.costs import private_costs
 from tests.relative_noise import RELATIVE, loads_of, relative_loads
@@ -51,6 +51,6 @@ def test_loads_that_do_not_are_projected_by_their_weights(loads):
 def test_a_projection_that_does_not_end_is_given_up(loads, monkeypatch):
     """No margin gets more than its iterations, so that what is tried takes a bounded time."""
     noisy, _ = loads
-    monkeypatch.setattr(costs, "_MOST_ITERATIONS", 3)
+    monkeypatch.setattr(targets, "_MOST_ITERATIONS", 3)
     with pytest.raises(GridveilError, match="no working network was found"):
         private_costs(blank(NETWORK), noisy, 0)

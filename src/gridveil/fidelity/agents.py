@@ -19,9 +19,9 @@ from gridveil.admm.result import AgentRun
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import Band, cost_bands
+from gridveil.fidelity.bands import Band
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
-from gridveil.fidelity.central import Attempt, nearest_loads
+from gridveil.fidelity.central import Attempt, bands_of, nearest_loads
 from gridveil.interruption import stop_on_interrupt
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
@@ -52,7 +52,7 @@ class Agents(FidelityMethod):
 
     def check(self, band: BandKind) -> None:
         """Refuse a band on the total cost, and a GPU that is not there."""
-        if band is not BandKind.GENERATOR:
+        if band is BandKind.TOTAL:
             raise GridveilError(
                 "a band on the total cost couples all generators, which agents on their own cannot "
                 "keep; use the bands per generator, or another method"
@@ -102,7 +102,7 @@ class Agents(FidelityMethod):
 
 def _laid_out(problem: FidelityProblem) -> tuple[tuple[Band, ...], Layout]:
     """Return the bands of the generators, and the agents."""
-    bands = cost_bands(problem.network, problem.costs, problem.beta)
+    bands, _ = bands_of(problem.network, problem.target, problem.beta, problem.band)
     return bands, build_layout(problem.network, [band.intervals for band in bands])
 
 

@@ -1,8 +1,8 @@
 """P_RBL solved centrally: the loads closest to the noisy ones that a dispatch in the bands serves.
 
     minimise Σ_i w_i |Ŝ_i − S̃_i|²
-    subject to the network model, every generator's cost (or their sum) in its band,
-               and public limits of loads, if there are any (load_limits.py)
+    subject to the network model, every generator's cost or output (or the sum of costs) in its
+               band, if there is one, and public limits of loads, if there are any (load_limits.py)
 
 The weights w_i are those of the metric of the promise (weights.py). Nothing here reads the
 network's own loads: only the buses they stand at.
@@ -15,7 +15,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import Band, cost_bands, limit_bands
+from gridveil.fidelity.bands import Band, cost_bands, dispatch_bands, limit_bands
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.network.network import Network
@@ -60,21 +60,25 @@ class Attempt:
 
 
 def bands_of(
-    network: Network, costs: FloatArray, beta: float, band: BandKind, raised: float = 0.0
+    network: Network, target: FloatArray, beta: float, band: BandKind, raised: float = 0.0
 ) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
     """Return the band of every generator and, if the sum is what counts, that of the total cost.
 
-    `raised` moves the lower ends up by so much, relatively.
+    `raised` moves the lower ends of bands on costs up by so much, relatively.
     """
     gens = network.generators
-    if band is BandKind.GENERATOR:
-        return cost_bands(network, costs, beta, raised), None
+    if band is BandKind.NONE:
+        return limit_bands(gens), None
+    if band is BandKind.DISPATCH:
+        return dispatch_bands(network, target, beta), None
+    if band is BandKind.COST:
+        return cost_bands(network, target, beta, raised), None
     if len(gens.costs.segment_generator):
         raise GridveilError(
             "a band on the total cost is not supported with piecewise-linear costs; use the bands "
             "per generator"
         )
-    total = float(costs.sum())
+    total = float(target.sum())
     return limit_bands(gens), (total - (beta - raised) * abs(total), total + beta * abs(total))
 
 
@@ -83,10 +87,13 @@ class Central(FidelityMethod):
 
     name = "central"
 
+    def check(self, band: BandKind) -> None:
+        """Accept every band."""
+
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads."""
         network, noisy = problem.network, problem.noisy
-        bands, total = bands_of(network, problem.costs, problem.beta, problem.band)
+        bands, total = bands_of(network, problem.target, problem.beta, problem.band)
         attempt, solves, iterations = nearest_loads(
             network, noisy, bands, total, weights=problem.weights, limits=problem.limits
         )
