@@ -13,7 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gridveil.errors import GridveilError, raised_where
-from gridveil.network.formats.registry import format_for, format_of, is_case_path
+from gridveil.network.formats.registry import (
+    format_for,
+    format_of,
+    is_case_folder,
+    is_case_path,
+)
 from gridveil.network.network import Network
 
 FOLDERS_VARIABLE = "GRIDVEIL_CASES"
@@ -57,7 +62,9 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
 
     Args:
         name_or_path: A path, or a name that `list_cases` lists. The file's suffix and content
-            decide its format: MATPOWER (.m), pandapower (.json), or one that another package adds.
+            decide its format: MATPOWER (.m, .mat), pandapower and PowerModels (.json), PSS/E (.raw),
+            CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct), IEEE-CDF, or
+            one that another package adds.
         load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.
@@ -193,15 +200,15 @@ def find_case(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or os.sep in text or is_case_path(text):
         path = Path(name_or_path)
-        if not path.is_file():
-            what = "is a folder, not a case file" if path.is_dir() else "no such file"
-            raise GridveilError(f"{path}: {what}")
-        return path
+        if path.is_file() or is_case_folder(path):
+            return path
+        what = "is a folder, not a case file" if path.is_dir() else "no such file"
+        raise GridveilError(f"{path}: {what}")
     entries = list_cases()
     for entry in entries:
         if entry.name == text or entry.path.stem == text:
             return entry.path
-    if Path(text).is_file():  # of a format whose package is broken, or of none
+    if Path(text).is_file() or is_case_folder(Path(text)):  # of a broken package's format, or none
         return Path(text)
     near = difflib.get_close_matches(text, [entry.name for entry in entries], n=3)
     hint = f" Did you mean {', '.join(near)}?" if near else ""

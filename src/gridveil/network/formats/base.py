@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 
 
@@ -47,6 +48,38 @@ class CaseFormat(ABC):
         Raises:
             GridveilError: The file cannot be written, or cannot hold this network.
         """
+
+    def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
+        """Write a copy of the file that a network was read from, with this network's loads.
+
+        Loads are found by their keys. Names, indices and everything else stay; results of an
+        earlier power flow and loads that are out of service are cleared.
+
+        Args:
+            network: The network, read from `source` or released from it.
+            source: The file it was read from.
+            path: The file to write, whole or not at all.
+
+        Returns:
+            Sentences on what the format cannot hold, or what still stands in the copy.
+
+        Raises:
+            GridveilError: The format cannot do this, or the source has other loads.
+        """
+        del network, path
+        raise GridveilError(f"{source}: loads cannot be written back into a {self.name} file")
+
+
+class ReadOnlyFormat(CaseFormat):
+    """A format whose files hold more than a network: read, and at most filled in again."""
+
+    def write(self, network: Network, path: Path) -> None:
+        """Refuse."""
+        del network
+        raise GridveilError(
+            f"{path}: {self.name} files are not written from nothing; write a MATPOWER file (.m), "
+            "or loads into a copy of the file they came from"
+        )
 
 
 def first_bytes(path: Path, count: int) -> bytes:

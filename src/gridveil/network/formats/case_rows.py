@@ -5,7 +5,7 @@ A reader adds buses, branches, shunts, generators and fixed injections in MW, MV
 settled at the end.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,6 +74,7 @@ class CaseRows:
         ratio: complex = 1.0,
         shunts: tuple[complex, complex] = (0.0, 0.0),
         rate_mva: float = 0.0,
+        angles: tuple[float, float] = (-360.0, 360.0),
     ) -> None:
         """Add a branch of any π shape.
 
@@ -86,6 +87,7 @@ class CaseRows:
             ratio: Voltage of the from bus over the voltage behind its ideal transformer.
             shunts: Admittances to ground in p.u., that of the from end behind the transformer.
             rate_mva: Limit of the apparent power; 0 is none.
+            angles: Limits of the angle between its ends in degrees.
         """
         one, other = shunts[0].imag, shunts[1].imag
         common = min(abs(one), abs(other)) * np.sign(one) if one * other > 0 else 0.0
@@ -98,7 +100,7 @@ class CaseRows:
             "b": 2 * common, "rateA": rate_mva, "status": 1.0,
             "ratio": 0.0 if ratio == 1 else abs(ratio),
             "angle": float(np.degrees(np.angle(ratio))),
-            "angmin": -360.0, "angmax": 360.0,
+            "angmin": angles[0], "angmax": angles[1],
         })  # fmt: skip
 
     def add_generator(
@@ -108,23 +110,22 @@ class CaseRows:
         p_limits: tuple[float, float],
         q_limits: tuple[float, float],
         set_point: tuple[float, float, float] = (0.0, 0.0, 1.0),
+        cost: Sequence[float] = NO_COST,
     ) -> None:
-        """Add a generator without costs; `set_point` is MW, MVAr and voltage in p.u."""
+        """Add a generator; `set_point` is MW, MVAr and voltage in p.u., `cost` a gencost row."""
         self.generators.append(name)
         self._gens.append({
             "bus": bus, "Pg": set_point[0], "Qg": set_point[1], "Qmax": q_limits[1],
             "Qmin": q_limits[0], "Vg": set_point[2], "mBase": self.base_mva, "status": 1.0,
             "Pmax": p_limits[1], "Pmin": p_limits[0],
         })  # fmt: skip
-        self._costs.append(NO_COST)
+        self._costs.append(tuple(cost))
 
     def add_injection(self, injection: FixedInjection, public: bool) -> None:
         """Add a fixed injection: a public one as a generator that cannot move, else as a load."""
         p, q = injection.p_mw, injection.q_mvar
         if public:
-            self.add_generator(
-                injection.key, injection.bus, (-p, -p), (-q, -q), (-p, -q, 1.0)
-            )
+            self.add_generator(injection.key, injection.bus, (-p, -p), (-q, -q), (-p, -q, 1.0))
         else:
             self.injections.append(injection)
             self.loads.append(SourceLoad(injection.bus, injection.key, p, q, True, injection.name))
@@ -161,16 +162,15 @@ class CaseRows:
 
     def tables(self) -> dict[str, FloatArray]:
         """Return the tables in MATPOWER's columns."""
+        width = max(map(len, self._costs), default=len(NO_COST))
         return {
             "bus": _matrix(list(self._buses.values()), COLUMNS["bus"]),
             "gen": _matrix(self._gens, COLUMNS["gen"][:10]),
             "branch": _matrix(self._branches, COLUMNS["branch"]),
-            "gencost": np.array(self._costs).reshape(-1, len(NO_COST)),
+            "gencost": np.array([(*cost, *[0.0] * (width - len(cost))) for cost in self._costs]),
         }
 
-    def _references(
-        self, islands: Mapping[int, int], preferred: Collection[int]
-    ) -> dict[int, int]:
+    def _references(self, islands: Mapping[int, int], preferred: Collection[int]) -> dict[int, int]:
         """Return the reference bus of each island: a preferred one, or its largest generator's."""
         best: dict[int, tuple[bool, float, int]] = {}
         for gen in self._gens:

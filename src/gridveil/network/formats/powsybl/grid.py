@@ -1,8 +1,9 @@
 """A grid in PowSyBl's model as data frames, and the buses of its bus view.
 
 PowSyBl reads PSS/E, CGMES, UCTE-DEF, IEEE-CDF and its own files into one model (IIDM). Its data
-frames are taken, not its export to MATPOWER, which loses voltage limits and scales ratings. Switches
-and node-breaker topology are resolved by its bus view: what closed switches connect is one bus.
+frames are taken, not its export to MATPOWER, which loses voltage limits and scales ratings.
+Switches and node-breaker topology are resolved by its bus view: what closed switches connect is one
+bus.
 """
 
 import re
@@ -15,7 +16,6 @@ import numpy as np
 
 from gridveil.network.formats.case_rows import CaseRows
 
-NO_VOLTAGE_LEVEL = ""
 LARGEST_LIMIT = 9999.0
 """Limits of at least this size are placeholders for none, in PSS/E, IEEE-CDF and IIDM."""
 _NUMBERED = re.compile(r"B([1-9][0-9]{0,8})$")

@@ -8,8 +8,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from gridveil.errors import GridveilError
 from gridveil.network.formats.case_rows import FixedInjection, named
 from gridveil.network.formats.powsybl.grid import Grid, placeholder_free

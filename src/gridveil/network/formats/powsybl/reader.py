@@ -1,0 +1,143 @@
+"""Reads files with pypowsybl; nothing that it says while it sees loads is passed on.
+
+pypowsybl is an extra: pip install 'gridveil[formats]'.
+"""
+
+import io
+import logging
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gridveil.errors import GridveilError, raised_where
+from gridveil.files import read_file
+from gridveil.network.formats.powsybl.conversion import converted
+from gridveil.network.from_case import network_from_tables
+from gridveil.network.network import Network
+from gridveil.network.problems import CaseError, Problem, ProblemKind
+from gridveil.printable import excerpt
+
+EXTRA = "pypowsybl is not installed; pip install 'gridveil[formats]'"
+_LONGEST = 200
+_SILENT = logging.CRITICAL + 1
+
+
+def import_pypowsybl() -> Any:
+    """Return the module pypowsybl.
+
+    Raises:
+        GridveilError: It is not installed.
+    """
+    try:
+        with _silent():
+            import pypowsybl  # type: ignore[import-untyped]
+            import pypowsybl.network
+    except ImportError:
+        raise GridveilError(EXTRA) from None
+    return pypowsybl
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file; one that is not UTF-8 is taken as Latin-1, as old tools write.
+
+    Raises:
+        CaseError: It is empty or binary.
+    """
+    data = read_file(path)
+    if not data.strip() or b"\0" in data[:4096]:
+        what = "this is binary data, not a text file" if data.strip() else "the file is empty"
+        raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, what)])
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return data.decode("latin-1").replace("\r\n", "\n")
+
+
+def load_text(path: Path, kind: str, text: str, without_loads: str) -> Any:
+    """Return the pypowsybl network of a text.
+
+    Args:
+        path: Where it comes from, for messages.
+        kind: The suffix by which PowSyBl knows the format.
+        text: The text.
+        without_loads: The same without loads; if PowSyBl cannot read it either, its message shows
+            no load.
+    """
+    network = import_pypowsybl().network
+    return _load(
+        path,
+        lambda: network.load_from_string(f"case.{kind}", text),
+        lambda: network.load_from_string(f"case.{kind}", without_loads),
+    )
+
+
+def load_archive(path: Path, data: bytes, without_loads: bytes) -> Any:
+    """Return the pypowsybl network of a zip archive; arguments as for `load_text`."""
+    network = import_pypowsybl().network
+    return _load(
+        path,
+        lambda: network.load_from_binary_buffer(io.BytesIO(data)),
+        lambda: network.load_from_binary_buffer(io.BytesIO(without_loads)),
+    )
+
+
+def network_of(
+    source: Any,
+    path: Path,
+    load_buses: Sequence[int] | None,
+    base_mva: float = 100.0,
+    keys: Mapping[str, str] | None = None,
+    public_injections: Collection[str] = (),
+    notes: Sequence[str] = (),
+) -> Network:
+    """Return the network that pypowsybl read from a file."""
+    failure, found = "", None
+    try:
+        with _silent():
+            found = converted(source, base_mva, keys, public=public_injections)
+    except GridveilError as error:
+        raise GridveilError(f"{path}: {error}") from None
+    except Exception as error:
+        failure = raised_where(error)
+    if found is None:  # outside of the handler, so that the error has no context
+        raise GridveilError(f"{path}: cannot be converted: {failure}")
+    rows = found.rows
+    if not rows.generators:
+        raise CaseError(path, [Problem(ProblemKind.MISSING, "it has no generator in service")])
+    return network_from_tables(rows.tables(), rows.base_mva, path.stem, load_buses, rows.loads)
+
+
+def _load(path: Path, whole: Callable[[], Any], without_loads: Callable[[], Any]) -> Any:
+    found, _ = _attempt(whole)
+    if found is not None:
+        return found
+    _, message = _attempt(without_loads)
+    reason = (
+        f"PowSyBl cannot read it: {excerpt(message, _LONGEST)}"
+        if message
+        else "PowSyBl cannot read it with its loads: one of them is not as the format has it"
+    )
+    raise CaseError(path, [Problem(ProblemKind.SYNTAX, reason)])
+
+
+def _attempt(read: Callable[[], Any]) -> tuple[Any, str]:
+    """Return what was read, or what was raised; nothing of the error is kept but its text."""
+    try:
+        with _silent():
+            return read(), ""
+    except Exception as error:  # pypowsybl raises many kinds
+        return None, re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep pypowsybl's log, which may show loads, from every handler."""
+    logger = logging.getLogger("powsybl")
+    level = logger.level
+    logger.setLevel(_SILENT)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
