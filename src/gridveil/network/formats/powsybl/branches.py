@@ -70,7 +70,7 @@ def add_boundary_lines(grid: Grid) -> None:
         own = generation.get(row["id"], {})
         p, q = (_number(row[f"{x}0"]) - _number(own.get(f"target_{x}", 0.0)) for x in "pq")
         injection = FixedInjection(at, f"boundary line {row['id']}", p, q, str(row["name"]))
-        grid.rows.add_injection(injection, "boundary line" in grid.public)
+        grid.rows.add_injection(injection, grid.is_public("boundary"))
 
 
 def add_two_winding_transformers(grid: Grid) -> None:

@@ -14,7 +14,7 @@ from gridveil.network.formats.powsybl.branches import (
 )
 from gridveil.network.formats.powsybl.grid import Grid
 from gridveil.network.formats.powsybl.injections import (
-    Limits,
+    PUBLIC_KINDS,
     add_batteries,
     add_generators,
     add_hvdc_lines,
@@ -35,7 +35,6 @@ def converted(
     source: Any,
     base_mva: float = 100.0,
     keys: Mapping[str, str] | None = None,
-    limits: Limits | None = None,
     public: Collection[str] = (),
 ) -> Grid:
     """Return a network of pypowsybl as rows of a case.
@@ -44,12 +43,16 @@ def converted(
         source: The network.
         base_mva: The base of per unit.
         keys: Keys of loads by their ids, where they are not "load ID".
-        limits: Limits of active power of generators by their ids, in MW.
-        public: Kinds of fixed injections that are public.
+        public: Kinds of fixed injections that are public, of `PUBLIC_KINDS`.
 
     Raises:
         GridveilError: It has an element that a case cannot hold; the message names it.
     """
+    unknown = sorted(set(public) - set(PUBLIC_KINDS))
+    if unknown:
+        raise GridveilError(
+            f"public injections: {unknown[0]!r} is none of {', '.join(PUBLIC_KINDS)}"
+        )
     grid = Grid(source, CaseRows(base_mva), public=frozenset(public))
     for frame, what in _REFUSED.items():
         elements = [row["id"] for row in grid.frame(frame)]
@@ -60,7 +63,7 @@ def converted(
     add_two_winding_transformers(grid)
     add_three_winding_transformers(grid)
     add_shunts(grid)
-    add_generators(grid, limits or {})
+    add_generators(grid)
     add_static_var_compensators(grid)
     add_loads(grid, keys or {})
     add_boundary_lines(grid)

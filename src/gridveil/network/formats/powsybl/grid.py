@@ -51,6 +51,10 @@ class Grid:
             for key, row in zip(frame.index, frame.to_dict("records"), strict=True)
         ]
 
+    def is_public(self, kind: str) -> bool:
+        """Return whether the owner declared this kind of fixed injection public."""
+        return kind in self.public
+
     @cached_property
     def nominal_kv(self) -> dict[str, float]:
         """Nominal voltage of each voltage level."""

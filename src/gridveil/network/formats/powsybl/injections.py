@@ -8,13 +8,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gridveil.errors import GridveilError
-from gridveil.network.formats.case_rows import FixedInjection, named
+from gridveil.network.formats.case_rows import FixedInjection
 from gridveil.network.formats.powsybl.grid import Grid, placeholder_free
 from gridveil.network.source_loads import SourceLoad
 
-Limits = Mapping[str, tuple[float, float]]
-"""Limits of active power in MW by generator."""
+PUBLIC_KINDS = ("dcline", "storage", "boundary", "svc", "injection")
+"""What an owner may declare public: HVDC lines, batteries, what flows at boundaries, …"""
 
 
 def add_loads(grid: Grid, keys: Mapping[str, str]) -> None:
@@ -36,14 +35,11 @@ def add_loads(grid: Grid, keys: Mapping[str, str]) -> None:
         if p or q:
             number = grid.bus_number[row["id"]]
             injection = FixedInjection(number, f"injection at {row['id']}", p, q)
-            grid.rows.add_injection(injection, "injection" in grid.public)
+            grid.rows.add_injection(injection, grid.is_public("injection"))
 
 
-def add_generators(grid: Grid, limits: Limits) -> None:
-    """Add generators; limits of active power that the source lacks come from `limits`."""
-    unknown = sorted(set(limits) - {row["id"] for row in grid.frame("generators")})
-    if unknown:
-        raise GridveilError(f"limits of generators: there is no generator {named(unknown)}")
+def add_generators(grid: Grid) -> None:
+    """Add generators; limits of active power that the source lacks come from the rating."""
     rated, unlimited, curved = [], [], []
     for row in grid.frame("generators"):
         bus = _bus(grid, row)
@@ -51,9 +47,7 @@ def add_generators(grid: Grid, limits: Limits) -> None:
             continue
         name = row["id"]
         low, high = placeholder_free(row["min_p"]), placeholder_free(row["max_p"])
-        if name in limits:
-            low, high = limits[name]
-        elif not (math.isfinite(low) and math.isfinite(high)):
+        if not (math.isfinite(low) and math.isfinite(high)):
             size = _number(row["rated_s"])
             (rated if size > 0 else unlimited).append(f"generator {name}")
             if size > 0:
@@ -69,11 +63,7 @@ def add_generators(grid: Grid, limits: Limits) -> None:
         )  # fmt: skip
     grid.rows.note(curved, "with the reactive limits that its curve has at its set point")
     grid.rows.note(rated, "without limits of active power: its rating is taken")
-    grid.rows.note(
-        unlimited,
-        "without limits of active power: none are taken. Give them with generator_limits where a "
-        "band counts from them",
-    )
+    grid.rows.note(unlimited, "without limits of active power in the source: unlimited")
 
 
 def add_shunts(grid: Grid) -> None:
@@ -102,7 +92,7 @@ def add_static_var_compensators(grid: Grid) -> None:
             regulating.append(name)
         elif mode == "REACTIVE_POWER":
             injection = FixedInjection(bus, name, 0.0, _number(row["target_q"]))
-            grid.rows.add_injection(injection, "static var compensator" in grid.public)
+            grid.rows.add_injection(injection, grid.is_public("svc"))
             fixed.append(name)
         else:
             off.append(name)
@@ -147,7 +137,7 @@ def add_batteries(grid: Grid) -> None:
             injection = FixedInjection(
                 bus, key, -_number(row["target_p"]), -_number(row["target_q"]), str(row["name"])
             )
-            grid.rows.add_injection(injection, "battery" in grid.public)
+            grid.rows.add_injection(injection, grid.is_public("storage"))
             added.append(key)
     grid.rows.note(added, "as a fixed injection")
 
@@ -173,7 +163,7 @@ def _add_converter(grid: Grid, key: str, bus: int, station: dict[str, Any], powe
         _add_reactive_source(grid, name, bus, _reactive_limits(station))
     else:
         reactive = -_number(station["target_q"])
-    grid.rows.add_injection(FixedInjection(bus, key, power, reactive), "hvdc" in grid.public)
+    grid.rows.add_injection(FixedInjection(bus, key, power, reactive), grid.is_public("dcline"))
 
 
 def _add_reactive_source(grid: Grid, name: str, bus: int, limits: tuple[float, float]) -> None:
