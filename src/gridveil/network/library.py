@@ -62,9 +62,9 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
 
     Args:
         name_or_path: A path, or a name that `list_cases` lists. The file's suffix and content
-            decide its format: MATPOWER (.m, .mat), pandapower and PowerModels (.json), PSS/E (.raw),
-            CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct), IEEE-CDF, or
-            one that another package adds.
+            decide its format: MATPOWER (.m, .mat), pandapower and PowerModels (.json), PSS/E
+            (.raw), CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct),
+            IEEE-CDF, or one that another package adds.
         load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.

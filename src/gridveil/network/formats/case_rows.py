@@ -6,7 +6,8 @@ settled at the end.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -15,6 +16,9 @@ from scipy.sparse.csgraph import connected_components
 from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS
 from gridveil.network.conversion import ISOLATED, REFERENCE
+from gridveil.network.from_case import network_from_tables
+from gridveil.network.network import Network
+from gridveil.network.problems import CaseError
 from gridveil.network.source_loads import SourceLoad
 
 NO_COST = (2.0, 0.0, 0.0, 1.0, 0.0)
@@ -184,6 +188,21 @@ class CaseRows:
                 island = islands[bus]
                 best[island] = max((True, np.inf, -bus), best[island])
         return {island: -candidate[2] for island, candidate in best.items()}
+
+
+def network_of_rows(
+    rows: CaseRows, path: Path, load_buses: Sequence[int] | None, name: str | None = None
+) -> Network:
+    """Return the network of rows that were read from a file; messages name the file."""
+    try:
+        network = network_from_tables(
+            rows.tables(), rows.base_mva, name or path.stem, load_buses, rows.loads
+        )
+    except CaseError as error:
+        problems = [replace(problem, line=None) for problem in error.problems]
+    else:
+        return replace(network, conversion_notes=tuple(rows.notes))
+    raise CaseError(path, problems)  # its lines are none of the file's
 
 
 def named(names: Collection[str]) -> str:

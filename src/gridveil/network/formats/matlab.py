@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,11 @@ class MatlabFormat(CaseFormat):
             if np.size(fields[name]):
                 reason = f"mpc.{name} ({UNSUPPORTED_SECTIONS[name]}) is not supported"
                 raise CaseError(path, [Problem(ProblemKind.UNSUPPORTED, reason)])
-        return network_from_tables(tables, _base_mva(path, fields), path.stem, load_buses)
+        try:
+            return network_from_tables(tables, _base_mva(path, fields), path.stem, load_buses)
+        except CaseError as error:
+            problems = [replace(problem, line=None) for problem in error.problems]
+        raise CaseError(path, problems)  # its lines are none of the file's
 
     def write(self, network: Network, path: Path) -> None:
         """Write the tables of the network's source with its present values."""

@@ -10,9 +10,13 @@ from typing import Any, Protocol
 from gridveil.files import read_file, write_atomically
 from gridveil.network.conversion import ISOLATED, PIECEWISE_LINEAR, POLYNOMIAL, REFERENCE
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
-from gridveil.network.formats.case_rows import NO_COST, CaseRows, FixedInjection
+from gridveil.network.formats.case_rows import (
+    NO_COST,
+    CaseRows,
+    FixedInjection,
+    network_of_rows,
+)
 from gridveil.network.formats.write_back import released_values
-from gridveil.network.from_case import network_from_tables
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 from gridveil.network.source_loads import SourceLoad
@@ -53,7 +57,7 @@ class PowerModelsFormat(ReadOnlyFormat):
         """Read a network; a load is known by its index, "load 3"."""
         model = _Model(path, _parsed(path))
         rows = model.rows()
-        return network_from_tables(rows.tables(), rows.base_mva, model.name, load_buses, rows.loads)
+        return network_of_rows(rows, path, load_buses, model.name)
 
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
         """Write a copy of a file with this network's loads; see `CaseFormat.write_back`."""

@@ -17,7 +17,7 @@ import numpy as np
 from gridveil.network.formats.case_rows import CaseRows
 
 LARGEST_LIMIT = 9999.0
-"""Limits of at least this size are placeholders for none, in PSS/E, IEEE-CDF and IIDM."""
+"""Limits in MW and MVAr of at least this size stand for none, in PSS/E, IEEE-CDF and IIDM."""
 _NUMBERED = re.compile(r"B([1-9][0-9]{0,8})$")
 """What PowSyBl calls the buses of formats that number them."""
 LOW_IMPEDANCE = 1e-8
@@ -118,14 +118,14 @@ class Grid:
         return {root: number for number, root in enumerate(roots, 1)}
 
 
-def placeholder_free(limit: float) -> float:
-    """Return a limit, infinite where it only stands for none.
+def bounded(limit: float) -> float:
+    """Return a limit, a placeholder for none as ±9999: solvers need a finite one.
 
     Example:
-        >>> placeholder_free(-9999.0), placeholder_free(250.0)
-        (-inf, 250.0)
+        >>> bounded(-1.7976931348623157e308), bounded(250.0)
+        (-9999.0, 250.0)
     """
-    return float(np.copysign(np.inf, limit)) if abs(limit) >= LARGEST_LIMIT else float(limit)
+    return float(np.clip(limit, -LARGEST_LIMIT, LARGEST_LIMIT))
 
 
 def _groups(ids: list[str], joined: Iterable[tuple[str, str]]) -> dict[str, str]:

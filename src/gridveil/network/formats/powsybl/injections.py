@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gridveil.network.formats.case_rows import FixedInjection
-from gridveil.network.formats.powsybl.grid import Grid, placeholder_free
+from gridveil.network.formats.powsybl.grid import LARGEST_LIMIT, Grid, bounded
 from gridveil.network.source_loads import SourceLoad
 
 PUBLIC_KINDS = ("dcline", "storage", "boundary", "svc", "injection")
@@ -46,11 +46,12 @@ def add_generators(grid: Grid) -> None:
         if bus is None:
             continue
         name = row["id"]
-        low, high = placeholder_free(row["min_p"]), placeholder_free(row["max_p"])
-        if not (math.isfinite(low) and math.isfinite(high)):
+        low, high = bounded(row["min_p"]), bounded(row["max_p"])
+        if max(-low, high) >= LARGEST_LIMIT:
             size = _number(row["rated_s"])
-            (rated if size > 0 else unlimited).append(f"generator {name}")
-            if size > 0:
+            is_rated = 0 < size < LARGEST_LIMIT
+            (rated if is_rated else unlimited).append(f"generator {name}")
+            if is_rated:
                 low = max(low, 0.0 if row["target_p"] >= 0 else -size)
                 high = min(high, size)
         if row["reactive_limits_kind"] == "CURVE":
@@ -63,7 +64,11 @@ def add_generators(grid: Grid) -> None:
         )  # fmt: skip
     grid.rows.note(curved, "with the reactive limits that its curve has at its set point")
     grid.rows.note(rated, "without limits of active power: its rating is taken")
-    grid.rows.note(unlimited, "without limits of active power in the source: unlimited")
+    grid.rows.note(
+        unlimited,
+        "without limits of active power in the source: 9999 MW, from which a band of the dispatch "
+        "would count; fill them in the source",
+    )
 
 
 def add_shunts(grid: Grid) -> None:
@@ -171,7 +176,7 @@ def _add_reactive_source(grid: Grid, name: str, bus: int, limits: tuple[float, f
 
 
 def _reactive_limits(row: dict[str, Any]) -> tuple[float, float]:
-    return placeholder_free(row["min_q_at_target_p"]), placeholder_free(row["max_q_at_target_p"])
+    return bounded(row["min_q_at_target_p"]), bounded(row["max_q_at_target_p"])
 
 
 def _bus(grid: Grid, row: dict[str, Any]) -> int | None:

@@ -8,13 +8,14 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gridveil.errors import GridveilError, raised_where
 from gridveil.files import read_file
+from gridveil.network.formats.case_rows import network_of_rows
 from gridveil.network.formats.powsybl.conversion import converted
-from gridveil.network.from_case import network_from_tables
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 from gridveil.printable import excerpt
@@ -106,7 +107,8 @@ def network_of(
     rows = found.rows
     if not rows.generators:
         raise CaseError(path, [Problem(ProblemKind.MISSING, "it has no generator in service")])
-    return network_from_tables(rows.tables(), rows.base_mva, path.stem, load_buses, rows.loads)
+    network = network_of_rows(rows, path, load_buses)
+    return replace(network, conversion_notes=(*notes, *network.conversion_notes))
 
 
 def _load(path: Path, whole: Callable[[], Any], without_loads: Callable[[], Any]) -> Any:
