@@ -134,6 +134,8 @@ def _injected(grid: Grid, network: Network, index: dict[int, int]) -> Any:
                 out[at] -= row["p"] / mva
             if frame != "vsc_converter_stations" or row["voltage_regulator_on"]:
                 out[n + at] -= np.nan_to_num(row["q"]) / mva
+    for row in grid.frame("batteries"):  # PowSyBl balances with them too
+        out[index[grid.bus_number[row["bus_id"]]]] -= (row["p"] + row["target_p"]) / mva
     return out
 
 

@@ -160,7 +160,7 @@ def ratings(grid: Grid) -> dict[str, float]:
     """
     kv = _end_voltages(grid)
     found: dict[str, float] = {}
-    frame = grid.source.get_operational_limits(all_attributes=True, show_inactive_sets=False)
+    frame = grid.source.get_loading_limits(all_attributes=True, show_inactive_sets=False)
     for row in frame.reset_index().to_dict("records"):
         element, side = str(row["element_id"]), str(row["side"])
         if row["acceptable_duration"] != -1 or not 0 < row["value"] < _UNLIMITED:
