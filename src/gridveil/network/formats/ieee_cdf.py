@@ -34,8 +34,9 @@ class IeeeCdfFormat(ReadOnlyFormat):
         _check_sections(path, text)
         cells = list(cells_of_lines(text, "BUS DATA", _END, _NAME, _LOADS))
         check_loads(path, text, cells)
+        base_mva = _base_mva(path, text)
         source = load_text(path, "txt", text, blanked(text, cells))
-        return network_of(source, path, load_buses, _base_mva(path, text))
+        return network_of(source, path, load_buses, base_mva)
 
 
 def _check_sections(path: Path, text: str) -> None:

@@ -21,6 +21,8 @@ from gridveil.network.problems import CaseError, Problem, ProblemKind
 from gridveil.printable import excerpt
 
 EXTRA = "pypowsybl is not installed; pip install 'gridveil[formats]'"
+_OPTIONS = {"iidm.import.cgmes.convert-sv-injections": "false"}
+"""Mismatches of an earlier power flow are no loads."""
 _LONGEST = 200
 _SILENT = logging.CRITICAL + 1
 
@@ -79,8 +81,8 @@ def load_archive(path: Path, data: bytes, without_loads: bytes) -> Any:
     network = import_pypowsybl().network
     return _load(
         path,
-        lambda: network.load_from_binary_buffer(io.BytesIO(data)),
-        lambda: network.load_from_binary_buffer(io.BytesIO(without_loads)),
+        lambda: network.load_from_binary_buffer(io.BytesIO(data), _OPTIONS),
+        lambda: network.load_from_binary_buffer(io.BytesIO(without_loads), _OPTIONS),
     )
 
 
