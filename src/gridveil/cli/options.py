@@ -117,6 +117,14 @@ NewRegisterOption = Annotated[
     str | None,
     typer.Option(help="Open a register of this name: these are other loads than any it knows."),
 ]
+IDLE_LEFT_OUT = "leave-out"
+IdleLoadsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="leave-out|release",
+        help="Loads that are out of service: leave them out, or protect and release them too.",
+    ),
+]
 AcceptMatchOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,12 +9,14 @@ import typer
 from gridveil.cli.display import display
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
+    IDLE_LEFT_OUT,
     AgentFlags,
     CaseArgument,
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
     FidelityOptions,
+    IdleLoadsOption,
     LedgerOption,
     NewRegisterOption,
     NoiseOptions,
@@ -49,6 +51,7 @@ class ForecastOptions:
     cost_budget: Annotated[
         str | None, typer.Option(help="Part of ε that buys a private total load, for private O*.")
     ] = None
+    idle_loads: IdleLoadsOption = IDLE_LEFT_OUT
     ledger: LedgerOption = None
     register: RegisterOption = None
     new_register: NewRegisterOption = None

@@ -10,6 +10,7 @@ from rich.text import Text
 from gridveil.cli.display import Mode, display
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
+    IDLE_LEFT_OUT,
     AcceptMatchOption,
     AgentFlags,
     CaseArgument,
@@ -17,6 +18,7 @@ from gridveil.cli.options import (
     CostsSourceOption,
     DeclarePublicOption,
     FidelityOptions,
+    IdleLoadsOption,
     JsonOption,
     LedgerOption,
     NewRegisterOption,
@@ -66,6 +68,7 @@ class ReleaseOptions:
         Path | None,
         typer.Option(help="Public list of load buses, one number a line; else those with a load."),
     ] = None
+    idle_loads: IdleLoadsOption = IDLE_LEFT_OUT
     release_id: Annotated[
         str | None,
         typer.Option(help="Name of the draw; the same id never draws or charges again."),
@@ -182,6 +185,7 @@ def release(
             cost_budget=choices.cost_budget,
             keep=choices.keep or (),
             accept_matches=choices.accept_match or (),
+            idle_loads=choices.idle_loads,
             release_id=choices.release_id,
             register=choices.register,
             new_register=choices.new_register,
@@ -195,7 +199,8 @@ def release(
             made.save(output)
             if choices.private_report:
                 assert made.noisy is not None
-                page = private_page(network, made.noisy, made.published.network, made.certificate)
+                released = made.published.network
+                page = private_page(plan.network, made.noisy, released, made.certificate)
                 write_folder(_private_folder(output), {"report.html": page}, private=True)
     if choices.dry_run:
         if shown.as_json:

@@ -55,6 +55,13 @@ def _print(result: OPFResult) -> None:
             ": " + ", ".join(f"{count} {kind}" for kind, count in network.counts.items()),
         )
     )
+    if len(network.idle_loads):
+        console.print(
+            f"{len(network.idle_loads)} loads are out of service and draw nothing here; --json "
+            "lists them",
+            style="yellow",
+            highlight=False,
+        )
     console.print(result.status.value, style="green" if result.status.solved else "bold red")
     if result.status.solved:
         _print_solution(result)

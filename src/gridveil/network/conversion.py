@@ -239,7 +239,7 @@ def _load_edits(network: Network, source: Network) -> list[Edit]:
     changed = network.loads.values != source.loads.values
     if not changed.any():
         return []
-    edits, rows, cells = [], network.loads.row, load_cells(network)
+    edits, rows, cells = [], network.loads.row, load_cells(network.loads.values, network.base_mva)
     for k, column in enumerate(_LOAD_COLUMNS):
         sums = sums_by_row(rows, cells[:, k])
         edits += [

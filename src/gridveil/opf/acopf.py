@@ -108,6 +108,7 @@ class OPFResult(ArrayRecord):
             "max_violation": self.max_violation,
             "violations": vars(self.violations),
             **self.network.counts,
+            "idle_loads": [list(place) for place in self.network.idle_loads.places],
             "iterations": self.iterations,
             "build_seconds": self.build_seconds,
             "solve_seconds": self.solve_seconds,
@@ -125,12 +126,12 @@ class OPFResult(ArrayRecord):
         The columns are those of `Network.to_frame`, followed by
 
         - buses: voltage in p.u. and degrees, prices in $/MWh and $/MVArh;
-        - loads: the prices of their bus;
+        - loads: the prices of their bus; idle loads have none;
         - generators: output in MW and MVAr, cost in $/h;
         - lines: power into both ends in MW and MVAr, loading as a share of the limit.
 
         Args:
-            component: "buses", "loads", "generators" or "lines".
+            component: "buses", "loads", "idle_loads", "generators" or "lines".
 
         Raises:
             GridveilError: It is none of these, or pandas is not installed.
@@ -159,6 +160,8 @@ class OPFResult(ArrayRecord):
                 "active_price": self.active_price[network.loads.bus],
                 "reactive_price": self.reactive_price[network.loads.bus],
             }
+        if component == "idle_loads":
+            return {}
         if component == "generators":
             return {"p_mw": point.p * mva, "q_mvar": point.q * mva, "cost": self.generator_costs}
         return {

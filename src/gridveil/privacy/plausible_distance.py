@@ -42,12 +42,13 @@ def typical_load(network: Network) -> float | None:
     """Return the size of a load in MVA as far as public numbers tell; None where none does.
 
     It is the lesser of the generators' capacity divided by the number of loads, and the median of
-    what the branches at a load can carry. Where there is no limit at all, as in many feeders, it is
-    what is usual at the voltage of most loads.
+    what the branches at a load can carry, shared by the loads of its bus. Where there is no limit
+    at all, as in many feeders, it is what is usual at the voltage of most loads.
     """
     at = network.loads.bus
     capacity, carried, _ = _reach(network)
-    sizes = (capacity / max(len(at), 1), float(np.median(carried[at])) if len(at) else 0.0)
+    shared = carried / np.maximum(np.bincount(at, minlength=len(carried)), 1)
+    sizes = (capacity / max(len(at), 1), float(np.median(shared[at])) if len(at) else 0.0)
     limited = min((size for size in sizes if 0 < size < np.inf), default=None)
     return _usual_load(network) if limited is None else limited
 

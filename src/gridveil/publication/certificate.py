@@ -28,6 +28,7 @@ _NAME = r"^[!-~]([ -~]{0,62}[!-~])?$"
 Name = Annotated[str, Field(pattern=_NAME)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+BusNumber = Annotated[int, Field(ge=1, le=2**53)]
 
 
 class Part(BaseModel):
@@ -112,8 +113,9 @@ class StatedPostProcessing(Part):
     """In plain words."""
     bias_corrected: bool
     """Whether the private loads were corrected for the bias of their mean."""
-    consumers: list[int]
-    """The buses of the loads that are consumers, whose P is not negative."""
+    consumers: list[int | tuple[int, int]]
+    """The loads that are consumers, whose P is not negative: a bus for all of its loads, or a bus
+    and the number of one."""
     power_factor: Annotated[float, Field(gt=0, lt=1)] | None
     """The lowest that consumers have; null where they have any."""
 
@@ -229,7 +231,10 @@ class Certificate(Part):
     invariants: list[Invariant]
     costs: StatedCosts
     fidelity: Fidelity
-    load_buses: list[Annotated[int, Field(ge=1, le=2**53)]]
+    load_buses: list[BusNumber]
+    """The bus of every load in service, as often as it has loads; they are numbered from 1."""
+    idle_load_buses: list[BusNumber] = []
+    """The same of released loads that are out of service; left out where there are none."""
     files: dict[str, str]
     """SHA-256 of every other file of the release."""
     digest: str = ""
@@ -240,6 +245,8 @@ class Certificate(Part):
         content: dict[str, Any] = whole(self)
         if self.post_processing is None:
             content.pop("post_processing", None)
+        if not self.idle_load_buses:
+            content.pop("idle_load_buses", None)
         return content
 
     def sealed(self) -> "Certificate":

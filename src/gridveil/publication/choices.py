@@ -25,6 +25,9 @@ def default_id(
 ) -> str:
     """Return the id of a release without one: the same network and parameters draw once."""
     source = str(float(cost_budget)) if cost_budget else provenance.value
+    listed = network.listed_loads
+    if listed.number.max(initial=1) > 1 or network.lists_idle_loads:
+        source += f" of {listed.places}"
     text = f"{network_id(network)} {mechanism.specification()} {source}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{network.name}-{digest}"

@@ -14,6 +14,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS
+from gridveil.network.components import LoadList
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.metric import Metric
@@ -42,6 +43,7 @@ def explained(
     noisy: NoisyLoads,
     total: NoisyTotal | None,
     texts: tuple[str | bytes, ...],
+    idle: LoadList,
     kept: str = "",
 ) -> Explained:
     """Return what may stand in the files of a release.
@@ -52,17 +54,20 @@ def explained(
         noisy: The private loads it was made from.
         total: The private total, if one was bought.
         texts: What was written before anything was drawn.
+        idle: The private loads that are out of service.
         kept: What the owner publishes of the source as it stands.
     """
     private = np.stack([noisy.p, noisy.q], axis=1)
     numbers = [private, *_model(network), *_restored(made), *_stated(made)]
+    numbers += [idle.values * network.base_mva, network.listed_loads.number.astype(float)]
+    released = np.concatenate([made.published.network.loads.values, idle.values])
     if total is not None:
         numbers.append(np.array([total.p, total.q]))
     return Explained(
         numbers=tuple(numbers),
         texts=(*texts, *page_texts(), made.files[POSITIONS]),  # drawn from the blank network
         private=private,
-        released=made.published.network.loads.values,
+        released=released,
         grid_step=noisy.guarantee.step if noisy.guarantee.kind is Metric.ABSOLUTE else None,
         kept=kept,
     )

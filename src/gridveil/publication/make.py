@@ -7,7 +7,7 @@ same bytes.
 import hashlib
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from gridveil.fidelity.result import Restored, relative_gap, worst_gap
 from gridveil.files import csv_bytes
 from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
+from gridveil.network.components import LoadList
 from gridveil.network.network import Network
 from gridveil.network.source_loads import numbers_at_buses
 from gridveil.opf.acopf import OPFResult, solve_acopf
@@ -161,6 +162,8 @@ class Basis:
     """What of the source file is published as it stands."""
     post_processing: PostProcessing = NO_POST_PROCESSING
     """What was done to the private loads."""
+    idle: LoadList = field(default_factory=LoadList.none)
+    """The private loads that are out of service, where the release lists them."""
 
 
 def draft(network: Network, basis: Basis) -> Certificate:
@@ -224,7 +227,7 @@ def certify(
         )
     notify("verification")
     p, q = restored.network.loads.values.T
-    published = publish(network, p, q, restored.point)
+    published = publish(network, p, q, restored.point, basis.idle)
     largest = violations(published.network, published.point).largest
     if not largest <= FEASIBILITY_TOLERANCE:  # nor what is not a number
         raise GridveilError(
@@ -334,6 +337,7 @@ def _certificate(
             }
         ),
         load_buses=network.load_buses,
+        idle_load_buses=basis.idle.bus.tolist(),
         files={},
     )
 
@@ -344,16 +348,15 @@ def _true_cost(low: float, high: float) -> dict[str, object]:
 
 def _post_processing(of: PostProcessing, network: Network) -> StatedPostProcessing | None:
     """Return what is stated of post-processing; None without any."""
-    consumers = of.consumers(network.load_buses)
     sentences = post_processing_sentences(
-        len(consumers), len(network.loads), of.power_factor, of.corrects_bias
+        of.consumer_count, len(network.loads), of.power_factor, of.corrects_bias
     )
     if not sentences:
         return None
     return StatedPostProcessing(
         sentences=sentences,
         bias_corrected=of.corrects_bias,
-        consumers=consumers,
+        consumers=of.consumers(network.load_buses),
         power_factor=of.power_factor,
     )
 
@@ -388,7 +391,7 @@ def _protection(basis: Basis, network: Network) -> Protection:
         "cumulative_differs": entry.distances_differ,
         "also_spent": {metric: float(most) for metric, most in entry.elsewhere.items()},
         "entropy": basis.origin.value,
-        "loads": len(network.loads),
+        "loads": len(network.loads) + len(basis.idle),
         "bounds": basis.parameters.get("bounds", ""),
         "not_covered": uncovered(promise.not_covered, basis.costs.provenance, promise.delta),
     }

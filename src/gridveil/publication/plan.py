@@ -26,6 +26,7 @@ from gridveil.fidelity.phase import check_choices, check_costs, solve
 from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored
 from gridveil.html_table import html_table
+from gridveil.network.components import LoadList
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.status import Status
@@ -80,6 +81,7 @@ from gridveil.publication.forecast.forecast import (
     forecast_of,
 )
 from gridveil.publication.forecast.forecast import Basis as ForecastBasis
+from gridveil.publication.idle import IdleChoice, idle_sentence, listing_idle
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.post_processing import (
@@ -132,6 +134,7 @@ class ReleaseChoices(TypedDict, total=False):
     power_factor: Number | None
     correct_bias: bool
     accept_matches: Collection[str]
+    idle_loads: IdleChoice | str
     release_id: str | None
     register: str | None
     new_register: str | None
@@ -266,7 +269,7 @@ class ReleasePlan:
         if promise.distance is None:
             return None
         inner = self.mechanism.mechanism if isinstance(self.mechanism, Clamped) else self.mechanism
-        count = len(self.network.loads)
+        count = len(self.network.listed_loads)
         loads = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
         unit, of = "MVA", np.full(count, 1 / self.network.base_mva)
         if promise.floor is not None:
@@ -325,10 +328,11 @@ class ReleasePlan:
         noisy.require_private()
         total = self._bought_total(book)
         entry = self._entry(book)
-        fitted = noisy if total is None else self._fitted(noisy, total)
-        made = self._made(blank(self.network, self.keep), fitted, costs, entry, key, notify)
+        private, idle = self._in_service(noisy), self._idle(noisy)
+        fitted = private if total is None else self._fitted(private, total)
+        made = self._made(blank(self.network, self.keep), fitted, costs, entry, idle, key, notify)
         kept = kept_text(self.network.case, self.keep)
-        known = explained(self.network, made, noisy, total, (without_ratings(drafted),), kept)
+        known = explained(self.network, made, noisy, total, (without_ratings(drafted),), idle, kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
         return replace(made, noisy=noisy)
 
@@ -355,12 +359,15 @@ class ReleasePlan:
                 source = DERIVED_SOURCE
             costs = PublicCosts(nothing, self.provenance, source)
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
-        return draft(self.network, self._basis(costs, entry))
+        nothing = np.zeros(len(self.network.listed_loads))
+        guarantee = self.mechanism.guarantee()
+        idle = self._idle(NoisyLoads(nothing, nothing, guarantee, Origin.SIMULATION, None))
+        return draft(self.network, self._basis(costs, entry, idle))
 
     def steps(self, costs: PublicCosts | None = None) -> Steps:
         """Return its steps from private loads on; costs that are None are private ones."""
         return Steps(
-            self.mechanism,
+            self.mechanism.of_first(len(self.network.loads)),
             self.method,
             self.band,
             self.beta,
@@ -388,7 +395,7 @@ class ReleasePlan:
             >>> round(plan.forecast(draws=0).noise.median_relative.median, 1)
             0.1
         """
-        basis = basis_of(self.network, self.mechanism, loads_from, seed, bool(draws))
+        basis = basis_of(self.network, self.steps().mechanism, loads_from, seed, bool(draws))
         return self.simulated(basis, draws, seed)
 
     def simulated(
@@ -412,6 +419,8 @@ class ReleasePlan:
             "network": self.network.name,
             "release_id": self.release_id,
             "loads": len(self.network.loads),
+            "idle_loads": [list(place) for place in self.network.idle_loads.places],
+            "idle_loads_released": self.network.lists_idle_loads,
             "mechanism": self.mechanism.name,
             "epsilon": self.promise.epsilon,
             "charge": float(self.charge.epsilon),
@@ -452,7 +461,7 @@ class ReleasePlan:
         return html_table(title, ("",), [(line,) for line in lines])
 
     def _lines(self) -> Iterator[str]:
-        network, loads = self.network, len(self.network.loads)
+        network, loads = self.network, len(self.network.listed_loads)
         yield (
             f"plan of a release of {network.name}, release id {self.release_id}: nothing is drawn, "
             "nothing is spent"
@@ -477,14 +486,16 @@ class ReleasePlan:
         yield from self._cost_lines()
         yield from self._post_processing_sentences()
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
+        if len(network.idle_loads):
+            yield idle_sentence(network)
         yield "published as it is, and not protected:"
         yield from (f"  - {part}" for part in self.public)
         yield from self.warnings
 
     def _post_processing_sentences(self) -> list[str]:
         done = self.post_processing
-        consumers, loads = len(done.consumers(self.network.load_buses)), len(self.network.loads)
-        return post_processing_sentences(consumers, loads, done.power_factor, done.corrects_bias)
+        loads, factor = len(self.network.loads), done.power_factor
+        return post_processing_sentences(done.consumer_count, loads, factor, done.corrects_bias)
 
     def _cost_lines(self) -> Iterator[str]:
         """Say where O* comes from, and why as much of ε buys a total."""
@@ -524,7 +535,7 @@ class ReleasePlan:
         seals = (replace(last.seals[0], is_first=entry.seals[0].is_first),)
         return replace(last, seals=seals)
 
-    def _basis(self, costs: PublicCosts, entry: Entry) -> Basis:
+    def _basis(self, costs: PublicCosts, entry: Entry, idle: LoadList) -> Basis:
         return Basis(
             release_id=self.release_id,
             guarantee=self.mechanism.guarantee(),
@@ -538,7 +549,22 @@ class ReleasePlan:
             method=type(self.method),
             kept=self.keep,
             post_processing=self.post_processing,
+            idle=idle,
         )
+
+    def _in_service(self, noisy: NoisyLoads) -> NoisyLoads:
+        """Return the private loads that are in service: those that are restored."""
+        count = len(self.network.loads)
+        guarantee = self.mechanism.of_first(count).guarantee()
+        return replace(noisy, p=noisy.p[:count], q=noisy.q[:count], guarantee=guarantee)
+
+    def _idle(self, noisy: NoisyLoads) -> LoadList:
+        """Return the private loads that are out of service, known by bus and number alone."""
+        listed, count = self.network.listed_loads, len(self.network.loads)
+        loads = np.stack([noisy.p, noisy.q], axis=1)
+        if self.post_processing.corrects_bias:
+            loads = self.mechanism.corrected(loads)
+        return LoadList(listed.bus[count:], listed.number[count:], *loads[count:].T)
 
     def _bought_total(self, ledger: Ledger) -> NoisyTotal | None:
         if not self.cost_budget:
@@ -560,6 +586,7 @@ class ReleasePlan:
         private: NoisyLoads,
         costs: PublicCosts | None,
         entry: Entry,
+        idle: LoadList,
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
@@ -567,7 +594,7 @@ class ReleasePlan:
         if costs is None:
             notify("private costs")
         costs, problems = self.steps(costs).problems(network, private)
-        basis = self._basis(costs, entry)
+        basis = self._basis(costs, entry, idle)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
             try:
@@ -622,6 +649,7 @@ def plan_release(
     power_factor: Number | None = None,
     correct_bias: bool = False,
     accept_matches: Collection[str] = (),
+    idle_loads: IdleChoice | str = IdleChoice.LEAVE_OUT,
     release_id: str | None = None,
     register: str | None = None,
     new_register: str | None = None,
@@ -665,6 +693,8 @@ def plan_release(
         correct_bias: Correct the private loads for the bias of their mean, for a mechanism whose
             noise has one.
         accept_matches: Names of matches of the last scan that are coincidences.
+        idle_loads: The loads that are out of service: "leave-out" leaves them out, "release" draws
+            noise for them and charges them as all others; they stand in loads.csv alone.
         release_id: Name of the draw; the same id never draws or charges again. Without one it is
             made of the network and the parameters.
         register: The register of the ledger that has these loads; it is asked for where the
@@ -683,7 +713,7 @@ def plan_release(
         >>> float(plan.charge.epsilon), plan.method.name
         (1.0, 'bilevel')
     """
-    network = as_network(network)
+    network = listing_idle(as_network(network), idle_loads)
     if not len(network.loads):
         raise no_loads(network)
     provenance = cost_provenance(costs, costs_source, declare_public)

@@ -22,6 +22,7 @@ from gridveil.privacy.ratings import PublicRatings
 from gridveil.publication.costs import CostsLike
 from gridveil.publication.forecast.forecast import DRAWS, Basis, LoadsFrom, basis_of
 from gridveil.publication.forecast.outlook import Outlook, Setting, hidden_change
+from gridveil.publication.idle import IdleChoice, idle_sentence
 from gridveil.publication.make import Notify
 from gridveil.publication.plan import ReleaseChoices, ReleasePlan, plan_release
 
@@ -58,6 +59,7 @@ def plan(
     costs_source: str = "",
     declare_public: Collection[str] | str = (),
     cost_budget: Number | None = None,
+    idle_loads: IdleChoice | str = IdleChoice.LEAVE_OUT,
     register: str | None = None,
     new_register: str | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -91,6 +93,7 @@ def plan(
         costs_source: See `plan_release`.
         declare_public: See `plan_release`.
         cost_budget: See `plan_release`.
+        idle_loads: See `plan_release`.
         register: See `plan_release`.
         new_register: See `plan_release`.
         ledger: Where budgets are looked up; None for the user's own ledger.
@@ -132,6 +135,7 @@ def plan(
         "costs_source": costs_source,
         "declare_public": declare_public,
         "cost_budget": cost_budget,
+        "idle_loads": idle_loads,
         "register": register,
         "new_register": new_register,
     }
@@ -140,7 +144,7 @@ def plan(
         (name, _planned(network, changed, ledger)) for name, changed in _neighbours(asked, planned)
     ]
     notify("AC-OPF of the network" if source is LoadsFrom.OWN else "making up loads")
-    basis = basis_of(network, planned.mechanism, source, seed, not quick)
+    basis = basis_of(network, planned.steps().mechanism, source, seed, not quick)
     count = 0 if quick else draws
     plans = [planned, *(one for _, one in others if isinstance(one, ReleasePlan))]
     progress = _progress(count * len(plans), notify)
@@ -214,6 +218,8 @@ def _setting(
 
 def _notes(planned: ReleasePlan, asked: Setting, basis: Basis, quick: bool) -> Iterator[str]:
     """Yield what else an owner should know before the release."""
+    if len(planned.network.idle_loads):
+        yield f"{idle_sentence(planned.network)}."
     if planned.charge.is_drawn:
         yield (
             "A release with these parameters was drawn before: it is what it is, and a new one "

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gridveil.arrays import IntArray
+from gridveil.network.load_tables import Place
 from gridveil.network.network import Network
 from gridveil.publication.post_processing import PostProcessing
 from gridveil.publication.statements import COSTS_DERIVED, COSTS_PUBLISHED
@@ -41,7 +42,7 @@ def public_parts(
 def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator[str]:
     buses, gens, lines = network.buses, network.generators, network.lines
     yield f"the name {network.name!r} and the base of {network.base_mva:g} MVA"
-    yield f"which {len(network.loads)} buses have a load, but not how large it is"
+    yield _load_places(network)
     yield (
         f"{len(network.case.tables['bus'])} buses with numbers, areas, zones, base and limit "
         "voltages"
@@ -78,14 +79,26 @@ def _declared(network: Network, done: PostProcessing) -> Iterator[str]:
     """Give what the owner declares of consumers."""
     consumers = done.consumers(network.load_buses)
     if consumers:
-        names = [f"bus {number}" for number in consumers]
-        yield f"that {_count(names, 'load')} never {_feed(names)} power back: {_listed(names)}"
+        names = [_place_name(place) for place in consumers]
+        count = done.consumer_count
+        loads = f"{count} load{'' if count == 1 else 's'}"
+        yield f"that {loads} never {'feeds' if count == 1 else 'feed'} power back: {_listed(names)}"
     if done.power_factor is not None:
         yield f"that their power factor is {done.power_factor:g} or more"
 
 
-def _feed(names: Sequence[str]) -> str:
-    return "feeds" if len(names) == 1 else "feed"
+def _load_places(network: Network) -> str:
+    """Say that the places of loads are public, and that their sizes are not."""
+    loads, buses = len(network.loads), len(set(network.load_buses))
+    where = f"which {buses} buses have a load, but not how large it is"
+    if loads > buses:
+        where = f"which {buses} buses have how many of {loads} loads, but not how large each is"
+    idle = len(network.listed_loads) - loads
+    return f"{where}; the buses of {idle} loads that are out of service" if idle else where
+
+
+def _place_name(place: Place) -> str:
+    return f"bus {place}" if isinstance(place, int) else f"load {place[1]} of bus {place[0]}"
 
 
 def _count(names: Sequence[str], noun: str) -> str:

@@ -25,6 +25,7 @@ from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.zenoh import require_zenoh
 from gridveil.fidelity.weights import metric_weights
+from gridveil.network.components import LoadList
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
@@ -166,7 +167,8 @@ def federate(
             signing_key,
         )  # fmt: skip
         private = _private_loads(network, slices, run, place, known)
-        follows = explained(network, made, private, None, (drafted.to_bytes(),))
+        texts = (drafted.to_bytes(),)
+        follows = explained(network, made, private, None, texts, LoadList.none())
         refuse_matches(made.files, network, follows, accept_matches)
         return made
 
@@ -218,11 +220,11 @@ def _private_loads(
 ) -> NoisyLoads:
     """Draw the noise of every party, or take what the ledger has: each is drawn only once."""
     mechanism = run_mechanism(run)
-    private: dict[int, list[float]] = {}
+    private: dict[tuple[int, int], list[float]] = {}
     for part in slices:
         draw, _ = draw_noisy_loads(part, run, mechanism, ledger, register)
-        private.update(zip(part.load_buses, draw.noisy.reshape(2, -1).T.tolist(), strict=True))
-    p, q = np.array([private[bus] for bus in network.load_buses]).T
+        private.update(zip(part.load_places, draw.noisy.reshape(2, -1).T.tolist(), strict=True))
+    p, q = np.array([private[place] for place in network.listed_loads.places]).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.EXACT, run.id)
 
 

@@ -14,7 +14,6 @@ from gridveil.federation.partition.ownership import (
     LOAD,
     Partition,
     as_partition,
-    component_numbers,
 )
 from gridveil.federation.partition.slices import (
     FROM,
@@ -151,15 +150,18 @@ def _buses(network: Network, partition: Partition) -> list[SliceBus]:
 def _ports(network: Network, partition: Partition) -> list[list[Port]]:
     """Return the ports of each bus: loads, generators, from ends and to ends, by number."""
     ports: list[list[Port]] = [[] for _ in range(len(network.buses))]
-    numbers, lines = component_numbers(network), network.lines
+    loads, gens, lines = network.loads, network.generators, network.lines
+    line, start, to = lines.row + 1, np.full(len(lines), FROM), np.full(len(lines), TO)
+    load, gen = network.buses.number[loads.bus], gens.row + 1
     connections = (
-        (LOAD, network.loads.bus, partition.loads, FROM),
-        (GENERATOR, network.generators.bus, partition.generators, FROM),
-        (LINE, lines.from_bus, partition.lines, FROM),
-        (LINE, lines.to_bus, partition.lines, TO),
+        (LOAD, loads.bus, load, loads.number - 1, partition.loads),
+        (GENERATOR, gens.bus, gen, np.full(len(gens), FROM), partition.generators),
+        (LINE, lines.from_bus, line, start, partition.lines),
+        (LINE, lines.to_bus, line, to, partition.lines),
     )
-    for component, buses, owners, end in connections:
-        for bus, number, owner in zip(buses.tolist(), numbers[component], owners, strict=True):
+    for component, buses, *columns, owners in connections:
+        numbers, ends = (column.tolist() for column in columns)
+        for bus, number, end, owner in zip(buses.tolist(), numbers, ends, owners, strict=True):
             ports[bus].append(
                 Port.model_validate(
                     {"component": component, "number": number, "end": end, "owner": owner}
@@ -178,15 +180,17 @@ def _loads(network: Network, partition: Partition) -> list[SliceLoad]:
     return [
         SliceLoad(
             bus=number[bus],
+            number=place[1],
             bus_owner=partition.buses[bus],
             p=p,
             q=q,
             keys=(identity.key,),
             branches=tuple(sorted(around[owner][i])),
         )
-        for i, (bus, (p, q), identity, owner) in enumerate(
+        for i, (bus, place, (p, q), identity, owner) in enumerate(
             zip(
                 network.loads.bus.tolist(),
+                network.listed_loads.places,
                 network.loads.values.tolist(),
                 network.load_identities,
                 partition.loads,

@@ -101,7 +101,8 @@ def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = Non
     _refuse(net)
     if net.poly_cost.empty and net.pwl_cost.empty:
         raise GridveilError("the pandapower net has no costs (poly_cost or pwl_cost)")
-    ppc, loads, failure = None, None, ""
+    ppc: Any = None
+    loads, failure = None, ""
     try:
         ppc = _without_loads(net)
         loads = _source_loads(net, len(ppc["bus"]))

@@ -218,7 +218,11 @@ def _network(published: PublishedCase, place: FloatArray) -> str:
         (bus_tips, line_tips),
     )
     rows = [
-        (load.key.removeprefix("bus "), f"{load.p_mw:,.3f}", f"{load.q_mvar:,.3f}")
+        (
+            load.key.removeprefix("bus ") + ("" if load.in_service else " (out of service)"),
+            f"{load.p_mw:,.3f}",
+            f"{load.q_mvar:,.3f}",
+        )
         for load in network.case.loads or ()
     ]
     return (

@@ -58,7 +58,7 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield _not_covered(certificate)
     yield _paid(certificate)
     yield from _spent(certificate)
-    loads = len(certificate.load_buses)
+    loads = len(certificate.load_buses) + len(certificate.idle_load_buses)
     yield claim("loads", str(stated_of.loads), str(loads), stated_of.loads == loads)
     yield _drawn(certificate)
     yield from _ledgers(certificate, read.version)

@@ -5,7 +5,7 @@ recompute.py, and from an AC-OPF solved anew; what a mechanism or a method promi
 A claim is recomputed, or proved by a theorem, or stated: then nobody but the owner can know.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from gridveil.html_table import html_table
 from gridveil.printable import excerpt
 from gridveil.publication.certificate_file import ReadCertificate, read_certificate
 from gridveil.publication.costs import read_costs
-from gridveil.publication.folder import CERTIFICATE, SIGNATURE
+from gridveil.publication.folder import CERTIFICATE, LOADS, SIGNATURE
 from gridveil.publication.signing import (
     SignatureCheck,
     SignatureState,
@@ -204,18 +204,32 @@ def _claims(
         yield claim("network", "as certified", "not examined: a file was changed", ok=False)
         return
     files = ReleaseFiles(read, contents)
-    try:
-        size = f"{len(files.network.buses)} buses"
-    except Exception as error:  # whatever hostile tables do to a reader
-        why = str(error) if isinstance(error, GridveilError) else type(error).__name__
-        yield claim("network", "readable", f"not readable: {why}", ok=False)
+    unreadable = list(_unreadable(files))
+    if unreadable:
+        yield from unreadable
         return
-    yield claim("network", "readable", size, ok=True)
+    yield claim("network", "readable", f"{len(files.network.buses)} buses", ok=True)
     yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
     given = None if costs is None else read_costs(costs, "the file given", files.network).values
     yield from _guarded("files", file_claims(files))
     yield from _guarded("post-processing", kept_claims(files))
     yield from _guarded("fidelity", fidelity_claims(files, given))
+
+
+def _unreadable(files: ReleaseFiles) -> Iterator[Claim]:
+    """Give a claim for the first of the network and its loads that cannot be read."""
+    parts: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("network", lambda: files.load_rows),
+        (LOADS, lambda: files.loads),
+        ("network", lambda: files.network),
+    )
+    for name, part in parts:
+        try:
+            part()
+        except Exception as error:  # whatever hostile tables do to a reader
+            why = str(error) if isinstance(error, GridveilError) else type(error).__name__
+            yield claim(name, "readable", f"not readable: {why}", ok=False)
+            return
 
 
 def _guarded(name: str, claims: Iterator[Claim]) -> Iterator[Claim]:
