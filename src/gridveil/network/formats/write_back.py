@@ -23,7 +23,7 @@ def released_values(
     Raises:
         GridveilError: The source has a load in service that the network does not have, by its key.
     """
-    cells = load_cells(network).tolist()
+    cells = load_cells(network.loads.values, network.base_mva).tolist()
     own = {
         identity.key: (p, q)
         for identity, (p, q) in zip(network.load_identities, cells, strict=True)

@@ -5,7 +5,6 @@ import pytest
 from benchmarks.powsybl_networks import loaded, own, voltage_difference
 from benchmarks.small_files import IEEE_CDF, UCTE
 from gridveil import load_case
-from gridveil.network.formats.base import CaseFormat
 from gridveil.network.formats.powsybl.reader import network_of
 
 pytest.importorskip("pypowsybl", reason="pypowsybl is an extra")
@@ -162,12 +161,3 @@ def test_ratings_are_currents_at_nominal_voltage(tmp_path):
     network = converted(own("eurostag_tutorial_example1_network"), tmp_path)
     rates = network.to_frame("lines").rate_mva
     assert rates[0] == pytest.approx(3**0.5 * 380 * 0.5), "500 A at the weaker end"
-
-
-def test_formats_keep_to_the_interface():
-    from gridveil.network.formats.registry import FORMATS
-
-    for name in FORMATS.names:
-        made = FORMATS.get(name)()
-        assert isinstance(made, CaseFormat)
-        assert made.name == name

@@ -16,8 +16,10 @@ import numpy as np
 
 from gridveil.network.formats.case_rows import CaseRows
 
-LARGEST_LIMIT = 9999.0
+PLACEHOLDER = 9999.0
 """Limits in MW and MVAr of at least this size stand for none, in PSS/E, IEEE-CDF and IIDM."""
+UNLIMITED = 1e9
+"""The limit of a generator without any, in MW and MVAr, as pandapower writes it."""
 _NUMBERED = re.compile(r"B([1-9][0-9]{0,8})$")
 """What PowSyBl calls the buses of formats that number them."""
 LOW_IMPEDANCE = 1e-8
@@ -119,13 +121,13 @@ class Grid:
 
 
 def bounded(limit: float) -> float:
-    """Return a limit, a placeholder for none as ±9999: solvers need a finite one.
+    """Return a limit, ±10⁹ where it only stands for none: solvers need a finite one.
 
     Example:
         >>> bounded(-1.7976931348623157e308), bounded(250.0)
-        (-9999.0, 250.0)
+        (-1000000000.0, 250.0)
     """
-    return float(np.clip(limit, -LARGEST_LIMIT, LARGEST_LIMIT))
+    return float(np.copysign(UNLIMITED, limit)) if abs(limit) >= PLACEHOLDER else float(limit)
 
 
 def _groups(ids: list[str], joined: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gridveil.network.formats.case_rows import FixedInjection
-from gridveil.network.formats.powsybl.grid import LARGEST_LIMIT, Grid, bounded
+from gridveil.network.formats.powsybl.grid import PLACEHOLDER, UNLIMITED, Grid, bounded
 from gridveil.network.source_loads import SourceLoad
 
 PUBLIC_KINDS = ("dcline", "storage", "boundary", "svc", "injection")
@@ -47,9 +47,9 @@ def add_generators(grid: Grid) -> None:
             continue
         name = row["id"]
         low, high = bounded(row["min_p"]), bounded(row["max_p"])
-        if max(-low, high) >= LARGEST_LIMIT:
+        if UNLIMITED in (-low, high):
             size = _number(row["rated_s"])
-            is_rated = 0 < size < LARGEST_LIMIT
+            is_rated = 0 < size < PLACEHOLDER
             (rated if is_rated else unlimited).append(f"generator {name}")
             if is_rated:
                 low = max(low, 0.0 if row["target_p"] >= 0 else -size)
@@ -66,8 +66,8 @@ def add_generators(grid: Grid) -> None:
     grid.rows.note(rated, "without limits of active power: its rating is taken")
     grid.rows.note(
         unlimited,
-        "without limits of active power in the source: 9999 MW, from which a band of the dispatch "
-        "would count; fill them in the source",
+        "without limits of active power in the source, or with 9999 MW, which stands for none: "
+        "unlimited; a band of the dispatch needs limits, so fill them in the source",
     )
 
 
