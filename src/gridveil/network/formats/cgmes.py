@@ -16,7 +16,7 @@ from gridveil.network.formats.cgmes_profiles import (
     profiles_of,
     read_profiles,
 )
-from gridveil.network.formats.powsybl.reader import load_archive, network_of
+from gridveil.network.formats.powsybl.reader import import_pypowsybl, load_archive, network_of
 from gridveil.network.formats.text_cells import Cell, blanked, check_loads, with_cells
 from gridveil.network.formats.write_back import released_values
 from gridveil.network.network import Network
@@ -38,6 +38,7 @@ class CgmesFormat(ReadOnlyFormat):
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; a load is known as "load MRID"."""
+        import_pypowsybl()
         texts = _read(path)
         cells: dict[str, list[Cell]] = {name: [] for name in texts}
         for name, cell in load_cells(texts):

@@ -78,7 +78,7 @@ def archive_of(texts: Mapping[str, str]) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
-            archive.writestr(zipfile.ZipInfo(name), text.encode())
+            archive.writestr(zipfile.ZipInfo(name), text.encode("utf-8", "surrogateescape"))
     return data.getvalue()
 
 
@@ -86,7 +86,7 @@ def check_well_formed(path: Path, texts: Mapping[str, str]) -> None:
     """Refuse XML that is cut off or broken, with file and line."""
     for name, text in texts.items():
         try:
-            ElementTree.fromstring(text.encode())
+            ElementTree.fromstring(text.encode("utf-8", "surrogateescape"))
         except ElementTree.ParseError as error:
             line = error.position[0]
             reason = f"{name}: this is not complete XML"
@@ -101,7 +101,7 @@ def _texts(
         if archive or name.lower().endswith(".zip"):
             yield from _texts(path, _unpacked(path, name, data))
         else:
-            yield Path(name).name, data.decode("utf-8-sig", "replace")
+            yield Path(name).name, data.decode("utf-8", "surrogateescape")
 
 
 def _unpacked(path: Path, name: str, data: bytes) -> dict[str, bytes]:

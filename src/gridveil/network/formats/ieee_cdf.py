@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
 from gridveil.network.formats.fixed_width import cells_of_lines
-from gridveil.network.formats.powsybl.reader import load_text, network_of, text_of
+from gridveil.network.formats.powsybl.reader import import_pypowsybl, load_text, network_of, text_of
 from gridveil.network.formats.text_cells import blanked, check_loads
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError, Problem, ProblemKind
@@ -30,6 +30,7 @@ class IeeeCdfFormat(ReadOnlyFormat):
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; buses keep their numbers."""
+        import_pypowsybl()
         text = text_of(path)
         _check_sections(path, text)
         cells = list(cells_of_lines(text, "BUS DATA", _END, _NAME, _LOADS))

@@ -9,14 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gridveil.files import read_file, write_atomically
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
-from gridveil.network.formats.powsybl.reader import load_text, network_of, text_of
+from gridveil.network.formats.powsybl.reader import (
+    encoding_of,
+    import_pypowsybl,
+    load_text,
+    network_of,
+    text_of,
+)
 from gridveil.network.formats.psse_records import (
     RawFile,
     check_buses,
     numbers_that_are_text,
     parse_raw,
     transformers,
+    voltage_limits,
 )
 from gridveil.network.formats.psse_writer import with_loads
 from gridveil.network.formats.text_cells import blanked, check_loads
@@ -55,6 +63,7 @@ class PsseFormat(ReadOnlyFormat):
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; a load is known as "bus 101 load 1", buses keep their numbers."""
+        import_pypowsybl()
         text = text_of(path)
         raw = parse_raw(path, text)
         cells = list(raw.load_cells())
@@ -68,12 +77,22 @@ class PsseFormat(ReadOnlyFormat):
             raise
         _check_complete(path, raw, source)
         keys = {key: _key(key) for key in map(str, source.get_loads().index)}
-        return network_of(source, path, load_buses, raw.base_mva, keys, notes=_notes(raw))
+        return network_of(
+            source,
+            path,
+            load_buses,
+            raw.base_mva,
+            keys,
+            notes=_notes(raw),
+            voltage_limits=voltage_limits(raw),
+        )
 
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
         """Write a copy of a raw file with this network's loads; see `CaseFormat.write_back`."""
         text = text_of(source)
-        return with_loads(network, parse_raw(source, text), text, path)
+        written, lost = with_loads(network, parse_raw(source, text), text)
+        write_atomically(path, written.encode(encoding_of(read_file(source))))
+        return lost
 
 
 def _refuse(path: Path, raw: RawFile) -> None:

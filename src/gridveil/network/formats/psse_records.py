@@ -28,6 +28,8 @@ SECTIONS: Mapping[int, tuple[str, ...]] = {
 _FIELD = re.compile(r"\s*('(?:[^'\n]*)'|\"[^\"\n]*\"|[^,/\n'\"]*)\s*(?:,|/|$)")
 _END = re.compile(r"\s*0\s*(/|$)|\s*Q\s*$", re.IGNORECASE)
 _HEADER_LINES = 3
+_NVHI, _NVLO = 9, 10
+"""Fields of a bus."""
 _LOAD_FIELDS = {"p": (5, 7, 9), "q": (6, 8, 10)}
 """Fields of a load: constant power, current and admittance."""
 
@@ -98,6 +100,16 @@ def parse_raw(path: Path, text: str) -> RawFile:
         )
         raise CaseError(path, [Problem(ProblemKind.MISSING, reason, line=len(lines))])
     return RawFile(version, base_mva, {name: tuple(rows) for name, rows in found.items()})
+
+
+def voltage_limits(raw: RawFile) -> dict[int, tuple[float, float]]:
+    """Return the normal voltage limits of the buses that have them, NVLO and NVHI in p.u."""
+    found = {}
+    for record in raw.sections["bus"]:
+        low, high = record[_NVLO], record[_NVHI]
+        if _is_number(low) and _is_number(high) and 0 <= float(low) < float(high):
+            found[int(record[0])] = float(low), float(high)
+    return found
 
 
 def transformers(raw: RawFile) -> Iterator[Record]:

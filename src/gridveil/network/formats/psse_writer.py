@@ -1,10 +1,8 @@
 """Loads written into a copy of a PSS/E raw file."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from gridveil.errors import GridveilError
-from gridveil.files import write_atomically
 from gridveil.network.formats.psse_records import RawFile, Record
 from gridveil.network.formats.text_cells import Cell, with_cells
 from gridveil.network.formats.write_back import released_values
@@ -16,8 +14,8 @@ _P, _Q = 5, 6
 _VOLTAGE_PARTS = (7, 8, 9, 10)
 
 
-def with_loads(network: Network, raw: RawFile, text: str, path: Path) -> list[str]:
-    """Write a raw file with the loads of a network; return what it cannot hold."""
+def with_loads(network: Network, raw: RawFile, text: str) -> tuple[str, list[str]]:
+    """Return the text of a raw file with the loads of a network, and what it cannot hold."""
     values, lost = released_values(network, [raw.load_key(r) for r in raw.sections["load"]])
     changed: dict[Cell, str] = {}
     for record in raw.sections["load"]:
@@ -29,8 +27,7 @@ def with_loads(network: Network, raw: RawFile, text: str, path: Path) -> list[st
             if position < len(record.fields):
                 changed[_cell(record, position)] = "0.0"
     changed.update(_results(raw))
-    write_atomically(path, with_cells(text, changed).encode())
-    return [
+    return with_cells(text, changed), [
         *lost,
         "bus voltages and reactive powers of generators are cleared; the active powers that "
         "generators are set to (PG) stand as in the source, and their sum tells about the total "

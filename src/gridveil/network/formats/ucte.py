@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
 from gridveil.network.formats.fixed_width import cells_of_lines
-from gridveil.network.formats.powsybl.reader import load_text, network_of, text_of
+from gridveil.network.formats.powsybl.reader import import_pypowsybl, load_text, network_of, text_of
 from gridveil.network.formats.text_cells import blanked, check_loads
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError, Problem, ProblemKind
@@ -28,6 +28,7 @@ class UcteFormat(ReadOnlyFormat):
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; a load is known by its node."""
+        import_pypowsybl()
         text = text_of(path)
         missing = [block for block in _BLOCKS if not _has_block(text, block)]
         if missing:

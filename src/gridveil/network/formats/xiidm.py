@@ -5,9 +5,15 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gridveil.files import write_atomically
+from gridveil.files import read_file, write_atomically
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
-from gridveil.network.formats.powsybl.reader import load_text, network_of, text_of
+from gridveil.network.formats.powsybl.reader import (
+    encoding_of,
+    import_pypowsybl,
+    load_text,
+    network_of,
+    text_of,
+)
 from gridveil.network.formats.text_cells import Cell, blanked, check_loads, with_cells
 from gridveil.network.formats.write_back import released_values
 from gridveil.network.network import Network
@@ -49,6 +55,7 @@ class XiidmFormat(ReadOnlyFormat):
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; a load is known as "load ID"."""
+        import_pypowsybl()
         text = text_of(path)
         cells = list(_load_cells(text))
         check_loads(path, text, cells)
@@ -63,7 +70,8 @@ class XiidmFormat(ReadOnlyFormat):
         for cell in cells:
             value = values[cell.what][cell.column == "q"]
             changed[cell] = repr(-value if cell.what.startswith(_GENERATING) else value)
-        write_atomically(path, with_cells(text, changed).encode())
+        encoding = encoding_of(read_file(source))
+        write_atomically(path, with_cells(text, changed).encode(encoding))
         return [
             *lost,
             "voltages and flows are cleared; the powers that generators are set to (targetP) stand "

@@ -138,6 +138,34 @@ def test_voltage_dependent_parts_of_raw_loads_are_cleared(tmp_path):
     )
 
 
+def test_line_ends_and_letters_of_old_tools_stay(tmp_path):
+    path = saved(own("ieee14"), tmp_path, ".raw")
+    text = path.read_text().replace("VL3_0", "M\xfchle").replace("\n", "\r\n")
+    path.write_bytes(text.encode("latin-1"))
+    network = load_case(path)
+    PsseFormat().write_back(network, path, tmp_path / "out.raw")
+    out = (tmp_path / "out.raw").read_bytes()
+    assert out.count(b"\r\n") == text.count("\r\n") == out.count(b"\n")
+    assert "M\xfchle".encode("latin-1") in out
+    assert load_case(tmp_path / "out.raw") == network
+
+
+def test_a_folder_of_profiles_and_archives_in_an_archive_are_the_same_model(tmp_path):
+    path = saved(own("ieee14"), tmp_path, ".zip")
+    network, folder = load_case(path), tmp_path / "model"
+    folder.mkdir()
+    nested = tmp_path / "nested.zip"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(nested, "w") as outer:
+        archive.extractall(folder)
+        for name in archive.namelist():
+            with zipfile.ZipFile(tmp_path / "one.zip", "w") as inner:
+                inner.writestr(name, archive.read(name))
+            outer.write(tmp_path / "one.zip", f"{name}.zip")
+    assert load_case(folder) == network
+    assert load_case(str(folder)) == network
+    assert load_case(nested) == network
+
+
 def test_formats_of_narrow_columns_refuse(tmp_path):
     with pytest.raises(GridveilError, match="cannot be written back into a ieee-cdf file"):
         IeeeCdfFormat().write_back(load_case("case5_pjm"), tmp_path / "a.ieee", tmp_path / "b.ieee")

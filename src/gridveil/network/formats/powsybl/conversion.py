@@ -36,6 +36,7 @@ def converted(
     base_mva: float = 100.0,
     keys: Mapping[str, str] | None = None,
     public: Collection[str] = (),
+    voltage_limits: Mapping[int, tuple[float, float]] | None = None,
 ) -> Grid:
     """Return a network of pypowsybl as rows of a case.
 
@@ -44,6 +45,7 @@ def converted(
         base_mva: The base of per unit.
         keys: Keys of loads by their ids, where they are not "load ID".
         public: Kinds of fixed injections that are public, of `PUBLIC_KINDS`.
+        voltage_limits: Limits in p.u. by bus number, where PowSyBl does not read them.
 
     Raises:
         GridveilError: It has an element that a case cannot hold; the message names it.
@@ -53,7 +55,9 @@ def converted(
         raise GridveilError(
             f"public injections: {unknown[0]!r} is none of {', '.join(PUBLIC_KINDS)}"
         )
-    grid = Grid(source, CaseRows(base_mva), public=frozenset(public))
+    grid = Grid(
+        source, CaseRows(base_mva), public=frozenset(public), voltage_limits=voltage_limits or {}
+    )
     for frame, what in _REFUSED.items():
         elements = [row["id"] for row in grid.frame(frame)]
         if elements:

@@ -7,7 +7,7 @@ bus.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,8 @@ class Grid:
     bus_number: dict[str, int] = field(default_factory=dict)
     """Number in the tables of each bus of the bus view; several are one if nothing is between."""
     public: frozenset[str] = frozenset()
+    voltage_limits: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """Limits in p.u. that the source has for its numbered buses, and PowSyBl does not read."""
 
     def frame(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of a data frame, each with its id."""
@@ -99,6 +101,7 @@ class Grid:
             level = levels[row["voltage_level_id"]]
             kv = float(level["nominal_v"])
             low, high = (float(level[f"{side}_voltage_limit"]) / kv for side in ("low", "high"))
+            low, high = self.voltage_limits.get(numbers[row["id"]], (low, high))
             if np.isnan(low) or np.isnan(high):
                 unlimited.append(f"bus {numbers[row['id']]}")
             self.rows.add_bus(numbers[row["id"]], kv, low, high)

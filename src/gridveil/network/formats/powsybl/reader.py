@@ -3,6 +3,7 @@
 pypowsybl is an extra: pip install 'gridveil[formats]'.
 """
 
+import codecs
 import io
 import logging
 import re
@@ -43,7 +44,7 @@ def import_pypowsybl() -> Any:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file; one that is not UTF-8 is taken as Latin-1, as old tools write.
+    """Return the text of a file.
 
     Raises:
         CaseError: It is empty or binary.
@@ -52,10 +53,16 @@ def text_of(path: Path) -> str:
     if not data.strip() or b"\0" in data[:4096]:
         what = "this is binary data, not a text file" if data.strip() else "the file is empty"
         raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, what)])
+    return data.decode(encoding_of(data))
+
+
+def encoding_of(data: bytes) -> str:
+    """Return the encoding of a text: UTF-8, or else Latin-1, as old tools write."""
     try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        data.decode()
     except UnicodeDecodeError:
-        return data.decode("latin-1").replace("\r\n", "\n")
+        return "latin-1"
+    return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
 def load_text(path: Path, kind: str, text: str, without_loads: str) -> Any:
@@ -94,12 +101,13 @@ def network_of(
     keys: Mapping[str, str] | None = None,
     public_injections: Collection[str] = (),
     notes: Sequence[str] = (),
+    voltage_limits: Mapping[int, tuple[float, float]] | None = None,
 ) -> Network:
     """Return the network that pypowsybl read from a file."""
     failure, found = "", None
     try:
         with _silent():
-            found = converted(source, base_mva, keys, public=public_injections)
+            found = converted(source, base_mva, keys, public_injections, voltage_limits)
     except GridveilError as error:
         raise GridveilError(f"{path}: {error}") from None
     except Exception as error:
