@@ -154,11 +154,11 @@ def main() -> None:
             print(*rows[-1][:-1], file=sys.stderr)
     write_table(
         "powsybl_networks",
-        "Networks that come with pypowsybl, saved in its formats and read by both sides, and two made "
-        "up here. Power flow: PowSyBl's AC power flow, to 1e-6 MW at the slack bus, against Newton's "
-        "method on Gridveil's equations from its solution, with the same injections; only the "
-        "reference bus holds its voltage. Mismatch: of PowSyBl's solution in these equations before "
-        "the first step. Buses count star and boundary buses. Releases: not measured yet.",
+        "Networks that come with pypowsybl, saved in its formats and read by both sides, and two "
+        "made up here. Power flow: PowSyBl's AC power flow, to 1e-6 MW at the slack bus, against "
+        "Newton's method on Gridveil's equations from its solution, with the same injections; only "
+        "the reference bus holds its voltage. Mismatch: of PowSyBl's solution in these equations "
+        "before the first step. Buses count star and boundary buses. Releases: not measured yet.",
         ("file", "buses", "loads", "branches", "read (s)", "mismatch (p.u.)",
          "difference in voltage (p.u.)", "released and verified", "what was converted how"),
         rows,

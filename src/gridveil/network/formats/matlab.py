@@ -91,7 +91,7 @@ def _loaded(path: Path) -> dict[str, Any]:
         reason = "a file of version 7.3 is not read; save it in MATLAB with the option -v7"
         raise CaseError(path, [Problem(ProblemKind.UNSUPPORTED, reason)])
     try:
-        found = loadmat(io.BytesIO(data), squeeze_me=False, struct_as_record=True)
+        found = loadmat(io.BytesIO(data))  # type: ignore[arg-type]  # its stubs know paths alone
     except Exception:
         found = None
     if found is None:
@@ -142,5 +142,5 @@ def _saved(variables: Mapping[str, Any]) -> bytes:
     from scipy.io import savemat
 
     data = io.BytesIO()
-    savemat(data, dict(variables), do_compression=True)
+    savemat(data, dict(variables), do_compression=True)  # type: ignore[arg-type]  # as above
     return data.getvalue()

@@ -46,9 +46,8 @@ _COMPARED = {
 }  # fmt: skip
 """Kinds of records, and the data frames in which PowSyBl has them."""
 _NOT_READ = ("multi-terminal DC line", "GNE device", "induction machine")
-_GENERATES = 14
-"""Field of a load with whether its distributed generation is in service (DGENM)."""
-_STATUS = 2
+_DGENM = 16
+"""Field of a load with whether its distributed generation is in service."""
 
 
 class PsseFormat(ReadOnlyFormat):
@@ -114,7 +113,7 @@ def _refuse(path: Path, raw: RawFile) -> None:
             line=record.line,
         )
         for record in raw.sections["load"]
-        if raw.version == 35 and record[_GENERATES + 2] == "1"
+        if record[_DGENM] == "1"
     ]
     if problems:
         raise CaseError(path, problems)

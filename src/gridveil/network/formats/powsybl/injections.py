@@ -40,7 +40,9 @@ def add_loads(grid: Grid, keys: Mapping[str, str]) -> None:
 
 def add_generators(grid: Grid) -> None:
     """Add generators; limits of active power that the source lacks come from the rating."""
-    rated, unlimited, curved = [], [], []
+    rated: list[str] = []
+    unlimited: list[str] = []
+    curved: list[str] = []
     for row in grid.frame("generators"):
         bus = _bus(grid, row)
         if bus is None:

@@ -36,7 +36,7 @@ def import_pypowsybl() -> Any:
     """
     try:
         with _silent():
-            import pypowsybl  # type: ignore[import-untyped]
+            import pypowsybl
             import pypowsybl.network
     except ImportError:
         raise GridveilError(EXTRA) from None
