@@ -123,7 +123,8 @@ def transformers(raw: RawFile) -> Iterator[Record]:
 def check_buses(path: Path, raw: RawFile) -> None:
     """Refuse records at buses that do not exist: PowSyBl would leave them out without a word."""
     known = {record[0] for record in raw.sections["bus"]}
-    ends = dict.fromkeys(("load", "fixed shunt", "generator", "switched shunt"), (0,))
+    at_one = ("load", "fixed shunt", "generator", "switched shunt")
+    ends: dict[str, tuple[int, ...]] = dict.fromkeys(at_one, (0,))
     ends["branch"] = (0, 1)
     problems = [
         _unknown(record, name, position)
