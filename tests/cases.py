@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gridveil.network.case_file import REQUIRED_COLUMNS
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network
 from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.from_case import network_from_tables
 from gridveil.network.network import Network
+from gridveil.network.source_loads import SourceLoad
 
 NESTA = Path(os.environ.get("GRIDVEIL_NESTA", Path(__file__).parents[2] / "shared" / "nesta"))
 needs_nesta = pytest.mark.skipif(
@@ -81,6 +84,19 @@ def line(
 
 def polynomial(*coefficients: float):
     return [2, 0.0, 0.0, len(coefficients), *coefficients]
+
+
+def in_parts(network: Network, shares: Sequence[float] = (0.4, 0.6)) -> Network:
+    """Return a network whose loads are several at their bus, which together draw the same."""
+    tables = {name: network.case.tables[name].values.copy() for name in REQUIRED_COLUMNS}
+    columns = (tables["bus"][network.loads.row, at].tolist() for at in (2, 3))
+    loads = [
+        SourceLoad(bus, f"load {len(shares) * i + k}", share * p, share * q)
+        for i, (bus, p, q) in enumerate(zip(network.load_buses, *columns, strict=True))
+        for k, share in enumerate(shares)
+    ]
+    tables["bus"][:, 2:4] = 0.0
+    return network_from_tables(tables, network.base_mva, network.name, None, loads)
 
 
 TINY = Case(

@@ -1,7 +1,7 @@
 """Release power-network loads under local differential privacy, without breaking the network.
 
 The whole of the public interface stands here, flat. Every command of the command line has a
-function of the same name.
+function of the same name; that of `export` is `export_release`.
 """
 
 from importlib import import_module
@@ -145,6 +145,7 @@ if TYPE_CHECKING:
     from gridveil.privacy.ratings import read_ratings as read_ratings
     from gridveil.publication import ledger as ledger
     from gridveil.publication.costs import PublicCosts as PublicCosts
+    from gridveil.publication.export import export_release as export_release
     from gridveil.publication.forecast.forecast import Forecast as Forecast
     from gridveil.publication.forecast.outlook import Outlook as Outlook
     from gridveil.publication.make import Release as Release
@@ -215,6 +216,7 @@ _MODULES = {
     "privacy.ratings": ["PublicRatings", "read_ratings"],
     "privacy.phase": ["NoisyLoads", "privatise", "simulate_loads"],
     "publication.costs": ["PublicCosts"],
+    "publication.export": ["export_release"],
     "publication.forecast.forecast": ["Forecast"],
     "publication.forecast.outlook": ["Outlook"],
     "publication.make": ["Release"],

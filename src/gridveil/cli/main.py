@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
+from gridveil.cli.export import export
 from gridveil.cli.federation import (
     assemble,
     certs,
@@ -74,6 +75,7 @@ app = typer.Typer(
 app.command()(release)
 app.command()(plan)
 app.command()(verify)
+app.command()(export)
 app.command()(solve)
 app.command()(cases)
 app.command()(simulate)

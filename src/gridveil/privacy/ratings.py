@@ -120,5 +120,5 @@ def ratings_of(ratings: RatingsLike | None, source: str, network: Network) -> Pu
         raise GridveilError(f"--ratings {NET_COLUMN}: the loads have no such column")
     without = [label for label, rating in zip(listed.labels, found, strict=True) if rating <= 0]
     if without:
-        raise GridveilError(f"--ratings {NET_COLUMN}: the load at {without[0]} has none")
+        raise GridveilError(f"--ratings {NET_COLUMN}: no rating for {without[0]}")
     return PublicRatings(tuple(exact(rating, NET_COLUMN) for rating in found), source)

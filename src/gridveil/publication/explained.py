@@ -70,6 +70,7 @@ def explained(
         released=released,
         grid_step=noisy.guarantee.step if noisy.guarantee.kind is Metric.ABSOLUTE else None,
         kept=kept,
+        declared=made.certificate.protection.parameters.get("ratings", ""),
     )
 
 

@@ -1,5 +1,7 @@
 """MATPOWER cases as MATLAB data files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,10 @@ def test_a_release_is_written_back(tmp_path):
     struct["bus_name"] = np.array([[f"Bus {i}"] for i in range(1, 15)], dtype=object)
     source = saved(tmp_path / "case.mat", {"mpc": struct, "notes": "kept"})
     network = load_case(source)
-    released = network.with_loads(1.25 * network.loads.p, 0.5 * network.loads.q)
+    idle = replace(network.idle_loads, p=0 * network.idle_loads.p, q=0 * network.idle_loads.q)
+    released = replace(
+        network.with_loads(1.25 * network.loads.p, 0.5 * network.loads.q), idle_loads=idle
+    )
     MatlabFormat().write_back(released, source, tmp_path / "out.mat")
     written = scipy_io.loadmat(tmp_path / "out.mat", squeeze_me=True)
     again = load_case(tmp_path / "out.mat")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,7 +122,10 @@ def test_a_release_is_written_back(tmp_path):
     data["load"]["13"] = {"load_bus": 2, "pd": 0.0717, "qd": 0.0131, "status": 0}
     data["owner"] = {"comment": "stays"}
     network = read(tmp_path, data)
-    released = network.with_loads(1.25 * network.loads.p, 0.5 * network.loads.q)
+    idle = replace(network.idle_loads, p=0 * network.idle_loads.p, q=0 * network.idle_loads.q)
+    released = replace(
+        network.with_loads(1.25 * network.loads.p, 0.5 * network.loads.q), idle_loads=idle
+    )
     said = PowerModelsFormat().write_back(released, tmp_path / "case.json", tmp_path / "out.json")
     again = load_case(tmp_path / "out.json")
     assert again.loads.values == pytest.approx(released.loads.values, rel=1e-14)

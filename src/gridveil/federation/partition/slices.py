@@ -6,10 +6,17 @@ and the voltage limits.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import document_errors
@@ -66,6 +73,13 @@ class SliceLoad(_Record):
     """Its accounts in a ledger; none in slices before 0.3, where it is known by its bus."""
     branches: tuple[str, ...] = ()
     """Digests of those branches at its bus that are the party's own, and of what is next to it."""
+
+    @model_serializer(mode="wrap")
+    def _without_number_one(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = whole(self)
+        if self.number == 1:  # the only load of most buses
+            content.pop("number", None)
+        return content
 
     @property
     def port(self) -> tuple[int, int]:

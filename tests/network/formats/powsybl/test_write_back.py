@@ -42,7 +42,10 @@ def with_an_idle_load(name="ieee14"):
 
 
 def released(network):
-    return network.with_loads(1.25 * network.loads.p + 0.01, 0.5 * network.loads.q)
+    """Return a network with other loads, as an export has it: idle ones are 0."""
+    idle = replace(network.idle_loads, p=0 * network.idle_loads.p, q=0 * network.idle_loads.q)
+    other = network.with_loads(1.25 * network.loads.p + 0.01, 0.5 * network.loads.q)
+    return replace(other, idle_loads=idle)
 
 
 def texts_of(path):
