@@ -14,7 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gridveil.errors import GridveilError, raised_where
-from gridveil.network.formats.registry import format_for, format_of, is_case_path
+from gridveil.network.formats.registry import (
+    format_for,
+    format_of,
+    is_case_folder,
+    is_case_path,
+)
 from gridveil.network.network import Network
 
 FOLDERS_VARIABLE = "GRIDVEIL_CASES"
@@ -58,7 +63,9 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
 
     Args:
         name_or_path: A path, or a name that `list_cases` lists. The file's suffix and content
-            decide its format: MATPOWER (.m), pandapower (.json), or one that another package adds.
+            decide its format: MATPOWER (.m, .mat), pandapower and PowerModels (.json), PSS/E
+            (.raw), CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct),
+            IEEE-CDF, or one that another package adds.
         load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.
@@ -209,14 +216,14 @@ def find_case(name_or_path: str | Path) -> Path:
 
 
 def _existing_file(path: Path) -> Path:
-    """Return the path of a file, or say what else it is."""
+    """Return the path of a case file or folder, or say what else it is."""
     try:
         kind = path.stat().st_mode
     except OSError as error:  # in a folder that may not be read, for example
         missing = isinstance(error, FileNotFoundError)
         what = "no such file" if missing else f"cannot be read: {error.strerror}"
         raise GridveilError(f"{path}: {what}") from error
-    if stat.S_ISDIR(kind):
+    if stat.S_ISDIR(kind) and not is_case_folder(path):
         raise GridveilError(f"{path}: is a folder, not a case file")
     return path
 

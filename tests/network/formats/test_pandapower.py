@@ -170,7 +170,7 @@ def test_a_json_file_is_read_and_saved(tmp_path):
 def test_a_json_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "case.json"
     path.write_text('{"bus": [1, 2, 3]}')
-    with pytest.raises(GridveilError, match=r"case\.json: this is not a network saved by pandapow"):
+    with pytest.raises(GridveilError, match=r"case\.json: not a case file: it looks like JSON"):
         load_case(path)
     path.write_text('{"_module": "pandapower.auxiliary", "_class": "pandapowerNet", "_obj"')
     with pytest.raises(GridveilError, match=r"case\.json: pandapower cannot read this file"):

@@ -74,6 +74,18 @@ class CaseFormat(ABC):
         )
 
 
+class ReadOnlyFormat(CaseFormat):
+    """A format whose files hold more than a network: read, and at most filled in again."""
+
+    def write(self, network: Network, path: Path) -> None:
+        """Refuse."""
+        del network
+        raise GridveilError(
+            f"{path}: {self.name} files are not written from nothing; write a MATPOWER file (.m), "
+            "or loads into a copy of the file they came from"
+        )
+
+
 def first_bytes(path: Path, count: int) -> bytes:
     """Return the beginning of a file for `recognises`; nothing if it cannot be read."""
     try:
