@@ -11,6 +11,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, Index, IntArray
 from gridveil.network.problems import Problem, ProblemKind
+from gridveil.network.source_loads import SourceLoad
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "bus": (
@@ -85,6 +86,8 @@ class CaseFile:
     """Every field the file assigns, with its line, tables included."""
     others: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What it assigns to fields that every case does not have, as text without comments."""
+    loads: tuple[SourceLoad, ...] | None = field(default=None, repr=False)
+    """Its loads one by one, where the bus table has their sums; None where each bus has one."""
 
 
 @dataclass(frozen=True)

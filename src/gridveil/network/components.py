@@ -8,6 +8,7 @@ import numpy as np
 from gridveil.arrays import ArrayRecord, BoolArray, ComplexArray, FloatArray, IntArray
 from gridveil.html_table import html_table
 from gridveil.network.costs import CostFunctions
+from gridveil.network.source_loads import LoadIdentity
 
 
 class Components(ArrayRecord):
@@ -55,20 +56,51 @@ class Buses(Components):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loads(Components):
-    """The loads S^d = p + jq, one to a bus that has any; negative ones feed in.
+    """The loads S^d = p + jq, any number to a bus; negative ones feed in.
 
     No text form shows their values, so that no log and no traceback does.
     """
 
     bus: IntArray
+    number: IntArray
+    """1, 2, … among the loads of its bus, in the order of the source."""
     p: FloatArray
     q: FloatArray
     row: IntArray
-    """Its row in the case file's bus table, from 0."""
+    """The row of its bus in the case file's bus table, from 0."""
 
     def _repr_html_(self) -> str:
         """Return the count alone."""
         return html_table(repr(self), (), ())
+
+    @property
+    def values(self) -> FloatArray:
+        """P and Q of every load, of shape (loads, 2)."""
+        return np.stack([self.p, self.q], axis=1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IdleLoads(ArrayRecord):
+    """The loads that are out of service; no text form shows their values either."""
+
+    bus: IntArray
+    """The number of its bus in the case file, which may be out of service or not in it."""
+    number: IntArray
+    """Among the loads of its bus, after those in service."""
+    p: FloatArray
+    q: FloatArray
+    identities: tuple[LoadIdentity, ...] = ()
+
+    @classmethod
+    def none(cls) -> "IdleLoads":
+        """Return those of a network where every load is in service."""
+        return cls(np.zeros(0, int), np.zeros(0, int), np.zeros(0), np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.bus)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)})"
 
     @property
     def values(self) -> FloatArray:

@@ -10,8 +10,9 @@ from gridveil.errors import GridveilError
 from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.case_file import CaseFile
-from gridveil.network.components import Buses, Generators, Lines, Loads
+from gridveil.network.components import Buses, Generators, IdleLoads, Lines, Loads
 from gridveil.network.plot import plot_components
+from gridveil.network.source_loads import LoadIdentity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,13 +47,10 @@ class Network(ArrayRecord):
     lines: Lines
     case: CaseFile = field(compare=False)
     """The file it came from, which `save_case` writes back with the changes."""
-    load_keys: tuple[tuple[tuple[str, ...], ...], tuple[str, ...]] | None = field(
-        default=None, compare=False, repr=False
-    )
-    """Keys of its loads, and of those out of service, where the source has other than bus numbers;
-    see load_keys.py."""
-    load_ratings: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
-    """The public rating of each load in MVA, 0 where there is none, if the source has them."""
+    load_identities: tuple[LoadIdentity, ...] = field(default=(), compare=False, repr=False)
+    """Who each load is to its owner, in the order of `loads`."""
+    idle_loads: IdleLoads = field(default_factory=IdleLoads.none, compare=False, repr=False)
+    """The loads that are out of service."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
@@ -203,6 +201,7 @@ class Network(ArrayRecord):
         loads, mva = self.loads, self.base_mva
         return {
             "bus": self.buses.number[loads.bus],
+            "number": loads.number,
             "p_mw": loads.p * mva,
             "q_mvar": loads.q * mva,
         }

@@ -123,9 +123,10 @@ def ratings_of(ratings: RatingsLike | None, source: str, network: Network) -> Pu
         )
     if ratings != NET_COLUMN:
         return read_ratings(Path(ratings), network, source)
-    if network.load_ratings is None:
+    ratings = [load.rating_mva for load in network.load_identities]
+    if not any(ratings):
         raise GridveilError(f"--ratings {NET_COLUMN}: the loads have no such column")
-    unknown = [n for n, v in zip(network.load_buses, network.load_ratings, strict=True) if v <= 0]
+    unknown = [n for n, v in zip(network.load_buses, ratings, strict=True) if v <= 0]
     if unknown:
         raise GridveilError(f"--ratings {NET_COLUMN}: the load at bus {unknown[0]} has none")
-    return PublicRatings(tuple(exact(v, NET_COLUMN) for v in network.load_ratings), source)
+    return PublicRatings(tuple(exact(v, NET_COLUMN) for v in ratings), source)

@@ -6,8 +6,8 @@ how long a number was. So nothing of its text is used. What is written are the c
 case has, by numbers of our own spelling.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from gridveil.network.case_file import COLUMNS, REQUIRED_COLUMNS, CaseFile, Edit
 from gridveil.network.conversion import PIECEWISE_LINEAR, build_network, changes
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.formats.matpower_writer import text_of_tables
+from gridveil.network.load_values import load_cells
 from gridveil.network.network import Network
+from gridveil.network.source_loads import loads_at_buses
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.publication.kept import kept_text
 
@@ -53,7 +55,9 @@ def blank(network: Network, keep: Collection[str] = ()) -> Network:
     case = network.case
     tables = {name: _blank_table(case, name) for name in REQUIRED_COLUMNS}
     text = text_of_tables(tables, case.base_mva) + kept_text(case, keep)
-    return build_network(parse_matpower(text, case.name, case.name), network.loads.row)
+    nothing = np.zeros_like(network.loads.values)
+    written = parse_matpower(text, case.name, case.name)
+    return build_network(with_released_loads(written, network.load_buses, nothing))
 
 
 def _blank_table(case: CaseFile, name: str) -> FloatArray:
@@ -94,12 +98,24 @@ def publish(
         for table, column, rows, numbers in values
         for row, value in zip(rows, numbers, strict=True)
     ]
-    return read_published(_edited(network.case, edits), network.loads.row.tolist())
+    case = _edited(network.case, edits)
+    return read_published(with_released_loads(case, network.load_buses, load_cells(network)))
 
 
-def read_published(case: CaseFile, load_rows: list[int]) -> PublishedCase:
-    """Return the network and the operating point that a case file holds."""
-    network = build_network(case, np.array(load_rows, dtype=np.int64))
+def with_released_loads(case: CaseFile, load_buses: Sequence[int], loads: FloatArray) -> CaseFile:
+    """Return a published case with its loads one by one, known by bus and number alone.
+
+    Args:
+        case: The case, whose bus table has the sums.
+        load_buses: The number of each load's bus.
+        loads: P and Q of each load in MW and MVAr.
+    """
+    return replace(case, loads=loads_at_buses(load_buses, *loads.T.tolist()))
+
+
+def read_published(case: CaseFile) -> PublishedCase:
+    """Return the network and the operating point that a case file with its loads holds."""
+    network = build_network(case)
     bus, gen, base = case.tables["bus"], case.tables["gen"], case.base_mva
     buses, gens = network.buses.row, network.generators.row
     point = OperatingPoint(

@@ -23,6 +23,7 @@ from gridveil.files import csv_bytes
 from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
 from gridveil.network.network import Network
+from gridveil.network.source_loads import numbers_at_buses
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
 from gridveil.privacy.calibration import exact
@@ -451,11 +452,14 @@ def _stated(found: Violations) -> StatedViolations:
     return StatedViolations(**{name: float(value) for name, value in vars(found).items()})
 
 
-def _load_rows(published: PublishedCase) -> list[tuple[int, float, float]]:
+def _load_rows(published: PublishedCase) -> list[tuple[int, int, float, float, int]]:
     """Return the released loads, in MW and MVAr, with the numbers of the case file."""
-    bus, rows = published.network.case.tables["bus"], published.network.loads.row
-    number, p, q = (bus.column(name)[rows].tolist() for name in ("bus_i", "Pd", "Qd"))
-    return list(zip(map(int, number), p, q, strict=True))
+    loads = published.network.case.loads or ()
+    numbers = numbers_at_buses(load.bus for load in loads)
+    return [
+        (load.bus, number, load.p_mw, load.q_mvar, int(load.in_service))
+        for load, number in zip(loads, numbers, strict=True)
+    ]
 
 
 def _software(on_gpu: bool) -> dict[str, str]:

@@ -11,8 +11,10 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 
-LOADS_COLUMNS: Final = ("bus", "p_mw", "q_mvar")
+LOADS_COLUMNS: Final = ("bus", "number", "p_mw", "q_mvar", "in_service")
 """The columns of the table of loads."""
+FORMER_LOADS_COLUMNS: Final = ("bus", "p_mw", "q_mvar")
+"""Of releases before 0.4, where each bus has one load."""
 PACKAGES: Final = ("casadi", "numba", "numpy", "opendp", "scipy")
 GPU_PACKAGE: Final = "numba-cuda"
 SOFTWARE: Final = frozenset(("gridveil", "python", GPU_PACKAGE, *PACKAGES))

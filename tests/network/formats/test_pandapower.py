@@ -107,8 +107,11 @@ def test_loads_up_to_the_largest_number_are_read_and_summed():
     net = feeder([1e308, 94.2])
     pandapower.create_load(net, 1, 1e308)
     pandapower.create_load(net, 2, -1e308, scaling=10.0)
-    p = network_from_net(net, "x").loads.p * 100
-    assert p.tolist() == [sys.float_info.max, -sys.float_info.max]
+    network = network_from_net(net, "x")
+    one, two = 1e308, sys.float_info.max
+    assert (network.loads.p * 100).tolist() == [one, one, 94.2, -two]
+    table = network.case.tables["bus"].column("Pd")
+    assert table[1:3].tolist() == [two, -two]
 
 
 def test_loads_that_are_no_numbers_are_refused_and_not_shown():
@@ -131,7 +134,13 @@ def test_switches_services_and_islands_decide_which_loads_count():
     net.bus.loc[5, "in_service"] = False  # and so are 5 and 6
     before = net.load.copy()
     network = network_from_net(net, "x")
-    assert (network.loads.p * 100).tolist() == pytest.approx([4.0, 69.5, 8.5], rel=1e-15)
+    of = {load.key: p for load, p in zip(network.load_identities, network.loads.p, strict=True)}
+    loads = {"load 0": 1.5, "load 1": 2.5, "load 2": 4.5, "load 5": 65.0, "load 3": 8.5}
+    assert {key: p * 100 for key, p in of.items()} == pytest.approx(loads, rel=1e-15)
+    assert network.loads.number.tolist() == [1, 2, 1, 2, 1]
+    idle = network.idle_loads
+    assert {load.key for load in idle.identities} == {"load 4", "load 6", "load 7"}
+    assert sorted(idle.p * 100) == pytest.approx([16.5, 64.5, 128.5])
     assert net.load.equals(before)
 
 

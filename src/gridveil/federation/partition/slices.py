@@ -15,7 +15,7 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import document_errors
 from gridveil.federation.names import check_party_name
 from gridveil.files import read_file
-from gridveil.network.load_keys import bus_key
+from gridveil.network.source_loads import bus_key
 
 FROM, TO = 0, 1
 """The ends of a line; of a load and a generator, which have one end, `FROM`."""

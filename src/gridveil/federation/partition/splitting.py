@@ -29,8 +29,8 @@ from gridveil.federation.partition.slices import (
 )
 from gridveil.network.costs import CostFunctions
 from gridveil.network.library import as_network
-from gridveil.network.load_keys import load_keys, surroundings
 from gridveil.network.network import Network
+from gridveil.network.surroundings import surroundings
 from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.plausible_distance import plausible_range
 from gridveil.publication.costs import (
@@ -181,14 +181,14 @@ def _loads(network: Network, partition: Partition) -> list[SliceLoad]:
             bus_owner=partition.buses[bus],
             p=p,
             q=q,
-            keys=keys,
+            keys=(identity.key,),
             branches=tuple(sorted(around[owner][i])),
         )
-        for i, (bus, (p, q), keys, owner) in enumerate(
+        for i, (bus, (p, q), identity, owner) in enumerate(
             zip(
                 network.loads.bus.tolist(),
                 network.loads.values.tolist(),
-                load_keys(network).in_service,
+                network.load_identities,
                 partition.loads,
                 strict=True,
             )

@@ -48,9 +48,9 @@ def saved_text(network: Network) -> str:
     edits = changes(network)
     text = edited_text(network.case, edits)
     if edits:
-        again = build_network(
-            parse_matpower(text, network.case.source, network.case.name), network.loads.row
-        )
+        case = parse_matpower(text, network.case.source, network.case.name)
+        again = build_network(case, np.unique(network.loads.row))
+        _check_finite(again)
         for f in FIELDS:
             wanted, got = (getattr(getattr(n, f.part), f.name) for n in (network, again))
             if not np.allclose(wanted, got, rtol=1e-14, atol=0.0):
@@ -59,3 +59,8 @@ def saved_text(network: Network) -> str:
                     f"{f.part}.{f.name} (a rate of 0 means no limit there, for example)"
                 )
     return text
+
+
+def _check_finite(saved: Network) -> None:
+    if not np.isfinite(saved.loads.values).all():
+        raise GridveilError(f"cannot save {saved.name}: its file cannot hold loads as large")

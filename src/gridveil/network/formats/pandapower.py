@@ -4,11 +4,8 @@ Both directions go through the tables that Gridveil and pandapower share, MATPOW
 cannot hold is refused by name. pandapower is an extra: pip install 'gridveil[pandapower]'.
 """
 
-import math
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +19,8 @@ from gridveil.network.formats.base import CaseFormat, first_bytes
 from gridveil.network.formats.matpower import saved_text
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.from_case import network_from_tables
-from gridveil.network.load_keys import bus_key
 from gridveil.network.network import Network
+from gridveil.network.source_loads import SourceLoad
 
 _CARRIED = {
     "bus", "load", "gen", "ext_grid", "line", "trafo", "trafo3w", "shunt", "switch", "impedance",
@@ -42,8 +39,6 @@ _BUS_NUMBERS = {
     "branch": [COLUMNS["branch"].index("fbus"), COLUMNS["branch"].index("tbus")],
 }
 """Columns that hold bus numbers: from 0 in pandapower's tables, from 1 in a case file."""
-_LOADS = {"p_mw": "Pd", "q_mvar": "Qd"}
-"""Columns of pandapower's loads, and of the bus table that holds their sums."""
 _LOOKED_AT = 4096
 """Bytes of a JSON file in which the class it holds is looked for."""
 
@@ -106,12 +101,13 @@ def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = Non
     _refuse(net)
     if net.poly_cost.empty and net.pwl_cost.empty:
         raise GridveilError("the pandapower net has no costs (poly_cost or pwl_cost)")
-    ppc, failure = None, ""
+    ppc, loads, failure = None, None, ""
     try:
-        ppc = _with_summed_loads(net, _without_loads(net))
+        ppc = _without_loads(net)
+        loads = _source_loads(net, len(ppc["bus"]))
     except Exception as error:  # pandapower raises many kinds; their texts may show loads
         failure = raised_where(error)
-    if ppc is None:  # outside of the handler, so that the error has no context
+    if loads is None:  # outside of the handler, so that the error has no context
         raise GridveilError(f"pandapower could not convert the net: {failure}")
     lost = [column for column in _LOST if column in ppc and np.any(ppc[column])]
     if lost:
@@ -123,10 +119,7 @@ def network_from_net(net: Any, name: str, load_buses: Sequence[int] | None = Non
         raise GridveilError(
             "the pandapower net has costs of reactive power, which are not supported"
         )
-    network = network_from_tables(_tables(ppc), float(ppc["baseMVA"]), name, load_buses)
-    return replace(
-        network, load_keys=_load_keys(net, network), load_ratings=_load_ratings(net, network)
-    )
+    return network_from_tables(_tables(ppc), float(ppc["baseMVA"]), name, load_buses, loads)
 
 
 def net_from_network(network: Network) -> Any:
@@ -168,20 +161,26 @@ def _without_loads(net: Any) -> Any:
         net["load"] = loads
 
 
-def _with_summed_loads(net: Any, ppc: Any) -> Any:
-    """Return PYPOWER's tables with the loads of the net they were made from, bus by bus."""
+def _source_loads(net: Any, buses: int) -> list[SourceLoad]:
+    """Return the loads of a net one by one; `buses` are kept by the conversion."""
     loads = net["load"]
     rows = net["_pd2ppc_lookups"]["bus"][loads["bus"].to_numpy(dtype=np.int64)]
-    counted = net["_is_elements"]["load"].astype(bool) & (rows < len(ppc["bus"]))
-    for source, column in _LOADS.items():
-        values = _scaled(loads[source].to_numpy(), loads["scaling"].to_numpy(dtype=float))
-        cells = ppc["bus"][:, COLUMNS["bus"].index(column)]  # of elements other than loads
-        at_bus: dict[int, list[float]] = {}
-        for row, value in zip(rows[counted].tolist(), values[counted].tolist(), strict=True):
-            at_bus.setdefault(row, []).append(value)
-        for row, several in at_bus.items():
-            cells[row] = _sum([float(cells[row]), *several])
-    return ppc
+    counted = net["_is_elements"]["load"].astype(bool) & (rows < buses)
+    scaling = loads["scaling"].to_numpy(dtype=float)
+    p, q = (_scaled(loads[name].to_numpy(), scaling) for name in ("p_mw", "q_mvar"))
+    ratings = np.nan_to_num(loads["sn_mva"].to_numpy(dtype=float))
+    return [
+        SourceLoad(
+            bus=int(row) + 1,
+            key=f"load {index}",
+            p_mw=float(p[i]),
+            q_mvar=float(q[i]),
+            in_service=bool(counted[i]),
+            name=str(name or ""),
+            rating_mva=max(float(ratings[i]), 0.0),
+        )
+        for i, (row, index, name) in enumerate(zip(rows, loads.index, loads["name"], strict=True))
+    ]
 
 
 def _scaled(values: FloatArray, scaling: FloatArray) -> FloatArray:
@@ -190,14 +189,6 @@ def _scaled(values: FloatArray, scaling: FloatArray) -> FloatArray:
         scaled = np.asarray(values * scaling, dtype=float)
     largest = np.isinf(scaled) & np.isfinite(values.astype(float)) & np.isfinite(scaling)
     return np.where(largest, np.copysign(sys.float_info.max, scaled), scaled)
-
-
-def _sum(values: Sequence[float]) -> float:
-    """Return a sum that is rounded once; one beyond all numbers becomes the largest."""
-    if not all(map(math.isfinite, values)):
-        return math.nan
-    largest = Fraction(sys.float_info.max)
-    return float(max(-largest, min(sum(map(Fraction, values), Fraction(0)), largest)))
 
 
 def _refuse(net: Any) -> None:
@@ -224,34 +215,6 @@ def _refuse(net: Any) -> None:
                 else "the pandapower net has elements of kind 'sgen' that are not controllable: "
                 "they would become part of loads; make them generators or remove them"
             )
-
-
-def _load_keys(net: Any, network: Network) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return the pandapower loads behind each load, by their indices, and those out of service."""
-    place = net._pd2ppc_lookups["bus"]  # kept by the conversion: where each bus of the net went
-    at_bus: dict[int, list[str]] = {number: [] for number in network.load_buses}
-    idle: list[str] = []
-    for index, bus, in_service in zip(
-        net.load.index, net.load.bus, net.load.in_service, strict=True
-    ):
-        number = int(place[bus]) + 1
-        (at_bus[number] if in_service and number in at_bus else idle).append(f"load {index}")
-    return tuple(tuple(keys) or (bus_key(n),) for n, keys in at_bus.items()), tuple(idle)
-
-
-def _load_ratings(net: Any, network: Network) -> tuple[float, ...] | None:
-    """Return the rating of each load in MVA, all loads of a bus added up; 0 where one has none."""
-    if "sn_mva" not in net.load.columns or not net.load.sn_mva.notna().any():
-        return None
-    place = net._pd2ppc_lookups["bus"]
-    found: dict[int, list[float]] = {number: [] for number in network.load_buses}
-    for bus, in_service, rating in zip(
-        net.load.bus, net.load.in_service, net.load.sn_mva, strict=True
-    ):
-        number = int(place[bus]) + 1
-        if in_service and number in found:
-            found[number].append(float(rating) if rating > 0 else 0.0)
-    return tuple(sum(ratings) if all(ratings) else 0.0 for ratings in found.values())
 
 
 def _tables(ppc: Any) -> dict[str, FloatArray]:

@@ -5,23 +5,23 @@ import hashlib
 import numpy as np
 
 from gridveil.errors import GridveilError
-from gridveil.network.load_keys import branches, load_keys, surroundings
 from gridveil.network.network import Network
+from gridveil.network.surroundings import branches, surroundings
 from gridveil.privacy.ledger.records import LoadOwner, RegisterChoice
 
 
 def owner_of(network: Network, register: RegisterChoice | None = None) -> LoadOwner:
     """Return the owner of all loads of a network, in the register it is said to belong to."""
-    keys = load_keys(network)
+    idle = network.idle_loads
     return LoadOwner(
         network=network_id(network),
         label=network.name,
         base_mva=network.base_mva,
         buses=network.load_buses,
-        keys=keys.in_service,
+        keys=[(load.key,) for load in network.load_identities],
         surroundings=surroundings(network, network.load_buses),
-        idle=keys.idle,
-        idle_surroundings=surroundings(network, keys.idle_buses),
+        idle=[load.key for load in idle.identities],
+        idle_surroundings=surroundings(network, idle.bus.tolist()),
         branches=branches(network),
         register=register,
     )

@@ -217,14 +217,9 @@ def _network(published: PublishedCase, place: FloatArray) -> str:
         np.hypot(p, q),
         (bus_tips, line_tips),
     )
-    bus = network.case.tables["bus"]
     rows = [
-        (
-            f"{bus.column('bus_i')[row]:.0f}",
-            f"{bus.column('Pd')[row]:,.3f}",
-            f"{bus.column('Qd')[row]:,.3f}",
-        )
-        for row in network.loads.row
+        (load.key.removeprefix("bus "), f"{load.p_mw:,.3f}", f"{load.q_mvar:,.3f}")
+        for load in network.case.loads or ()
     ]
     return (
         "<section><h2>The released loads</h2><p>Larger dots are larger loads; dots without colour "

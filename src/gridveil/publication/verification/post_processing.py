@@ -45,9 +45,8 @@ def kept_claims(files: ReleaseFiles) -> Iterator[Claim]:
     of = files.certificate.post_processing
     if of is None or not of.consumers:
         return
-    bus, base = files.case.tables["bus"], files.case.base_mva
-    rows = files.load_rows[np.isin(files.certificate.load_buses, of.consumers)]
-    p, q = (bus.column(name)[rows] / base for name in ("Pd", "Qd"))
+    at = np.isin(files.certificate.load_buses, of.consumers)
+    p, q = files.loads.values[at].T / files.case.base_mva
     least = float(np.min(p, initial=math.inf))
     name, ok = "active power of consumers", least >= -_KEPT
     yield claim(name, f"0 or more, to {_KEPT:g} p.u.", f"{least:.3g} p.u. or more", ok)

@@ -1,0 +1,55 @@
+"""Values of loads between MW in a source and per unit in a network, and their sums at buses."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridveil.arrays import FloatArray, IntArray
+from gridveil.network.components import IdleLoads
+from gridveil.network.network import Network
+from gridveil.network.source_loads import (
+    LoadIdentity,
+    SourceLoad,
+    numbers_at_buses,
+    rounded_sum,
+)
+from gridveil.network.units import LOAD, encoded
+
+
+def load_values(loads: Sequence[SourceLoad], base_mva: float) -> dict[str, FloatArray]:
+    """Return P and Q of loads in p.u."""
+    p, q = (
+        LOAD.decode(np.array([getattr(load, name) for load in loads], dtype=float), base_mva)
+        for name in ("p_mw", "q_mvar")
+    )
+    return {"p": p, "q": q}
+
+
+def idle_loads(
+    active: Sequence[SourceLoad], idle: Sequence[SourceLoad], base_mva: float
+) -> IdleLoads:
+    """Return idle loads, numbered after those in service at the same bus."""
+    numbers = numbers_at_buses(load.bus for load in (*active, *idle))[len(active) :]
+    return IdleLoads(
+        bus=np.array([load.bus for load in idle], dtype=np.int64),
+        number=np.array(numbers, dtype=np.int64),
+        identities=tuple(map(LoadIdentity.of, idle)),
+        **load_values(idle, base_mva),
+    )
+
+
+def load_cells(network: Network) -> FloatArray:
+    """Return P and Q of each load in MW and MVAr, as short as reads back the same."""
+    cells = [
+        [encoded(LOAD, value, network.base_mva) + 0.0 for value in values]
+        for values in network.loads.values.tolist()
+    ]
+    return np.array(cells, dtype=float).reshape(-1, 2)
+
+
+def sums_by_row(rows: IntArray, values: FloatArray) -> dict[int, float]:
+    """Return the sum of the loads at each row of the bus table, rounded once."""
+    at_row: dict[int, list[float]] = {}
+    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+        at_row.setdefault(row, []).append(value)
+    return {row: rounded_sum(several) for row, several in at_row.items()}
