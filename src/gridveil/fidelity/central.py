@@ -22,6 +22,7 @@ from gridveil.network.network import Network
 from gridveil.opf import ipopt
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.program import NetworkProgram, ProgramBuilder
+from gridveil.opf.start import flat_start
 from gridveil.opf.status import Status, status_of
 
 _CUT_PRICE = 1e3
@@ -216,9 +217,7 @@ def _start(
 ) -> FloatArray:
     if start is not None:
         return builder.start(program, start.point)
-    buses = len(network.buses)
     bounded = np.isfinite(outputs).all(axis=1)
     middle = np.clip(0.0, outputs[:, 0], outputs[:, 1])
     middle[bounded] = outputs[bounded].mean(axis=1)
-    flat = OperatingPoint(np.ones(buses), np.zeros(buses), middle, np.zeros(len(middle)))
-    return builder.start(program, flat)
+    return builder.start(program, flat_start(network, middle))

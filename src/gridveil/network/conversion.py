@@ -28,7 +28,8 @@ from gridveil.network.source_loads import (
 from gridveil.network.units import DEGREES, PLAIN, POWER, Unit, encoded
 
 DEFAULT_ANGLE_LIMIT = np.pi / 3
-"""Limit of θ_from − θ_to where the file gives none: ±60°, far beyond any stable operation."""
+"""Limit of θ_from − θ_to where the file gives none, counted from the phase shift: ±60°, far beyond
+any stable operation."""
 
 ISOLATED = 4
 """MATPOWER's bus type for a bus that is out of service."""
@@ -222,7 +223,7 @@ def changes(network: Network) -> list[Edit]:
     edits = _load_edits(network, source)
     for f in FIELDS:
         part = getattr(network, f.part)
-        changed = np.flatnonzero(np.any([_differs(t, source, network) for t in f.tied()], axis=0))
+        changed = np.flatnonzero(_changed(f, source, network))
         if len(changed) and f.column not in network.case.tables[f.table].columns:
             raise GridveilError(
                 f"cannot save {network.name}: {f.part}.{f.name} changed, but the file's {f.table} "
@@ -246,6 +247,17 @@ def _load_edits(network: Network, source: Network) -> list[Edit]:
             Edit("bus", row, column, sums[row]) for row in np.unique(rows[changed[:, k]]).tolist()
         ]
     return edits
+
+
+def _changed(f: "Field", source: Network, network: Network) -> BoolArray:
+    """Return which cells of a field have to be written: a default moves with what it counts from."""
+    changed = np.any([_differs(t, source, network) for t in f.tied()], axis=0)
+    if f.absent is None or f.counts_from is None:
+        return np.asarray(changed)
+    table = network.case.tables[f.table]
+    absent = f.absent(table)[getattr(network, f.part).row]
+    origin = next(o for o in FIELDS if (o.table, o.column) == (f.table, f.counts_from))
+    return np.asarray(changed | (absent & _differs(origin, source, network)))
 
 
 def _differs(f: "Field", source: Network, network: Network) -> BoolArray:
@@ -316,6 +328,8 @@ class Field:
     absent: Callable[[Table], BoolArray] | None = None
     """Where the file gives no value, so that `default` holds."""
     default: float = np.nan
+    counts_from: str | None = None
+    """The column of angles that `default` counts from, whole turns aside."""
 
     def tied(self) -> "list[Field]":
         """Return the fields that are absent together: a value for one gives the others a value."""
@@ -326,7 +340,18 @@ class Field:
     def read(self, table: Table, base_mva: float) -> FloatArray:
         """Return the field for every row of the table."""
         values = self.unit.decode(table.column(self.column), base_mva)
-        return values if self.absent is None else np.where(self.absent(table), self.default, values)
+        if self.absent is None:
+            return values
+        default: FloatArray | float = self.default
+        if self.counts_from is not None:
+            origin = within_half_a_turn(table.column(self.counts_from))
+            default = self.unit.decode(origin, base_mva) + default
+        return np.where(self.absent(table), default, values)
+
+
+def within_half_a_turn(degrees: FloatArray) -> FloatArray:
+    """Return angles of −180° to 180°: those outside by whole turns more or less."""
+    return np.where(np.abs(degrees) <= 180, degrees, np.remainder(degrees + 180, 360) - 180)
 
 
 def _no_rate(branch: Table) -> BoolArray:
@@ -357,6 +382,24 @@ FIELDS = (
     Field("lines", "tap", "branch", "ratio", PLAIN, _no_tap, 1.0),
     Field("lines", "shift", "branch", "angle", DEGREES),
     Field("lines", "rate", "branch", "rateA", POWER, _no_rate, np.inf),
-    Field("lines", "angle_min", "branch", "angmin", DEGREES, _no_angle_limit, -DEFAULT_ANGLE_LIMIT),
-    Field("lines", "angle_max", "branch", "angmax", DEGREES, _no_angle_limit, DEFAULT_ANGLE_LIMIT),
+    Field(
+        "lines",
+        "angle_min",
+        "branch",
+        "angmin",
+        DEGREES,
+        _no_angle_limit,
+        -DEFAULT_ANGLE_LIMIT,
+        counts_from="angle",
+    ),
+    Field(
+        "lines",
+        "angle_max",
+        "branch",
+        "angmax",
+        DEGREES,
+        _no_angle_limit,
+        DEFAULT_ANGLE_LIMIT,
+        counts_from="angle",
+    ),
 )

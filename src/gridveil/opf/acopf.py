@@ -22,6 +22,7 @@ from gridveil.opf.operating_point import (
     violations,
 )
 from gridveil.opf.program import ProgramBuilder
+from gridveil.opf.start import flat_start
 from gridveil.opf.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def solve_acopf(
 
     Args:
         network: A network, a case name or the path of a case file.
-        start: Where Ipopt starts; a flat voltage profile if None.
+        start: Where Ipopt starts; voltages of 1 at angles that follow the phase shifts if None.
         watch: Called after every iteration of Ipopt; returning False stops it.
 
     Returns:
@@ -205,7 +206,9 @@ def solve_acopf(
     started = time.perf_counter()
     builder = _acopf_program(network)
     program = builder.build()
-    first = builder.start(program, _flat_start(network) if start is None else start)
+    if start is None:
+        start = flat_start(network, np.zeros(len(network.generators)))
+    first = builder.start(program, start)
     built = time.perf_counter()
     solution = ipopt.minimise(program, first, watch=watch)
     iterations, diagnosis = solution.iterations, None
@@ -256,12 +259,6 @@ def _acopf_program(network: Network) -> ProgramBuilder:
     builder.add_entries(above, height[np.searchsorted(piecewise, costs.segment_generator)], 1.0)
     builder.add_entries(above, builder.p[costs.segment_generator], -costs.segment_slope)
     return builder
-
-
-def _flat_start(network: Network) -> OperatingPoint:
-    """Return voltages of 1∠0 and no output; `ProgramBuilder.start` moves them within limits."""
-    buses, gens = len(network.buses), len(network.generators)
-    return OperatingPoint(np.ones(buses), np.zeros(buses), np.zeros(gens), np.zeros(gens))
 
 
 def _evaluate(

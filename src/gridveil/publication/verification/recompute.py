@@ -17,7 +17,8 @@ _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator's relative gap says nothing."""
 _NO_ANGLE = 360.0
 _USUAL_ANGLE = 60.0
-"""Degrees: the limit where the file has none."""
+"""Degrees either side of the phase shift: the limit where the file has none."""
+_TURN = 360.0
 _REFERENCE, _PIECEWISE = 3, 1
 
 
@@ -125,9 +126,11 @@ def _angle_limits(case: CaseFile, lines: IntArray) -> tuple[FloatArray, FloatArr
     branch = case.tables["branch"]
     low, high = branch.column("angmin")[lines], branch.column("angmax")[lines]
     none = ((low == 0) | (low <= -_NO_ANGLE)) & ((high == 0) | (high >= _NO_ANGLE))
+    shift = branch.column("angle")[lines]
+    shift = shift - _TURN * np.where(np.abs(shift) > _TURN / 2, np.floor(shift / _TURN + 0.5), 0.0)
     return (
-        np.radians(np.where(none, -_USUAL_ANGLE, low)),
-        np.radians(np.where(none, _USUAL_ANGLE, high)),
+        np.radians(np.where(none, shift - _USUAL_ANGLE, low)),
+        np.radians(np.where(none, shift + _USUAL_ANGLE, high)),
     )
 
 
