@@ -51,6 +51,8 @@ class Network(ArrayRecord):
     """Who each load is to its owner, in the order of `loads`."""
     idle_loads: IdleLoads = field(default_factory=IdleLoads.none, compare=False, repr=False)
     """The loads that are out of service."""
+    conversion_notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What a reader did with elements that no network has as they are, in sentences."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())

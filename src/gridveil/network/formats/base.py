@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 
 
@@ -47,6 +48,39 @@ class CaseFormat(ABC):
         Raises:
             GridveilError: The file cannot be written, or cannot hold this network.
         """
+
+    def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
+        """Write a copy of the file that a network was read from, with this network's loads.
+
+        Loads are found by their keys. Names, indices and everything else stay; results of an
+        earlier power flow and loads that are out of service are cleared.
+
+        Args:
+            network: The network, read from `source` or released from it.
+            source: The file it was read from.
+            path: The file to write, whole or not at all.
+
+        Returns:
+            Sentences on what the format cannot hold, or what still stands in the copy.
+
+        Raises:
+            GridveilError: The format cannot do this, or the source has other loads.
+        """
+        del network, path
+        raise GridveilError(f"{source}: loads cannot be written back into a {self.name} file")
+
+    def with_public_injections(self, kinds: Sequence[str]) -> "CaseFormat":
+        """Return this format, reading fixed injections of these kinds as public generators.
+
+        Args:
+            kinds: Kinds that the format knows, such as "sgen"; the other injections are loads.
+
+        Raises:
+            GridveilError: The format has no such kind of injections.
+        """
+        raise GridveilError(
+            f"public injections ({', '.join(kinds)}): {self.name} files have none of their own"
+        )
 
 
 def first_bytes(path: Path, count: int) -> bytes:

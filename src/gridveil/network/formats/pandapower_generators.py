@@ -166,16 +166,19 @@ class _Reader:
         rating = self._rating(element, row)
         if rating is None:
             if element.in_service and not self._place.isolated[row]:
-                self.missing += [
-                    f"{table} {index}: fill net.{table}.at[{index}, {name!r}], or 'sn_mva'"
-                    for name, value in zip(_LIMITS, given, strict=True)
-                    if np.isnan(value)
-                ]
+                self._miss(table, index, given)
             rating = 0.0
         consumes = table == "storage" or float(element.get("p_mw", 0.0)) < 0
         low = -rating if consumes else 0.0
         p_low, p_high, q_low, q_high = given
         return (_or(p_low, low), _or(p_high, rating)), (_or(q_low, -rating), _or(q_high, rating))
+
+    def _miss(self, table: str, index: Any, given: Sequence[float]) -> None:
+        names = [name for name, value in zip(_LIMITS, given, strict=True) if np.isnan(value)]
+        if names:
+            self.missing.append(
+                f"{table} {index}: fill {', '.join(names)} in row {index} of net.{table}, or sn_mva"
+            )
 
     def _rating(self, element: Any, row: int) -> float | None:
         """Return the rating of an element, or of the branches at its bus if it has no load."""
@@ -188,7 +191,9 @@ class _Reader:
 
 def _extended_wards(net: Any, place: Topology) -> Iterator[SourceGenerator]:
     """Yield what holds the voltage inside of extended wards, without active power."""
-    for (index, ward), bus in zip(net.xward.iterrows(), place.internal.get("xward", ()), strict=True):
+    for (index, ward), bus in zip(
+        net.xward.iterrows(), place.internal.get("xward", ()), strict=True
+    ):
         yield SourceGenerator(
             place.row(bus),
             f"xward {index}",
@@ -225,7 +230,9 @@ def _costs(net: Any) -> dict[tuple[str, Any], tuple[float, ...]]:
     return found
 
 
-def _add(found: dict[tuple[str, Any], tuple[float, ...]], cost: Any, row: tuple[float, ...]) -> None:
+def _add(
+    found: dict[tuple[str, Any], tuple[float, ...]], cost: Any, row: tuple[float, ...]
+) -> None:
     of = (str(cost.et), int(cost.element))
     if of in found:
         raise GridveilError(f"{of[0]} {of[1]} has two costs; keep one in poly_cost or pwl_cost")

@@ -81,7 +81,9 @@ def _powers(kind: InjectionKind, table: Any) -> tuple[FloatArray, FloatArray]:
     raise GridveilError(f"net.{kind.table}: a power or its scaling is not a number")
 
 
-def _scaled(names: tuple[str, str], sign: int = 1) -> Callable[[Any], tuple[FloatArray, FloatArray]]:
+def _scaled(
+    names: tuple[str, str], sign: int = 1
+) -> Callable[[Any], tuple[FloatArray, FloatArray]]:
     """Return what reads two columns times their scaling, if they have any."""
 
     def read(table: Any) -> tuple[FloatArray, FloatArray]:

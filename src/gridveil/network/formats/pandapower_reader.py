@@ -11,11 +11,13 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.case_file import COLUMNS
 from gridveil.network.conversion import ISOLATED, POLYNOMIAL, REFERENCE
+from gridveil.network.formats.pandapower_checks import net_problems
 from gridveil.network.formats.pandapower_generators import (
     SourceGenerator,
     flexible_keys,
     generators,
 )
+from gridveil.network.formats.pandapower_import import import_pandapower
 from gridveil.network.formats.pandapower_injections import (
     DC_LINE,
     KINDS,
@@ -23,9 +25,10 @@ from gridveil.network.formats.pandapower_injections import (
     InjectionKind,
     injections,
 )
-from gridveil.network.formats.pandapower_topology import Topology, topology
+from gridveil.network.formats.pandapower_topology import Topology, highest_voltage, topology
 from gridveil.network.from_case import network_from_tables
 from gridveil.network.network import Network
+from gridveil.network.problems import CaseError
 from gridveil.network.source_loads import SourceLoad
 
 _CARRIED = {
@@ -59,19 +62,24 @@ def network_from_net(
             "dcline". The others are loads, protected like all.
 
     Raises:
+        CaseError: With everything that is wrong with the tables of the net.
         GridveilError: The net has elements or values that no network can hold, by their names.
     """
+    import_pandapower()
     public = set(public_injections)
     check_public_kinds(public)
+    problems = net_problems(net)
+    if problems:
+        raise CaseError(name, problems)
     _refuse(net)
     place = topology(net)
     found = list(injections(net, place, flexible_keys(net)))
     fixed = [(kind, load) for kind, load in found if kind.public_as in public]
     loads = [load for kind, load in found if kind.public_as not in public]
-    rows = {int(number): row for row, number in enumerate(place.number)}
-    load_rows = {rows[load.bus] for load in loads}
-    units = generators(net, place, load_rows)
-    units += [_fixed_generator(rows[load.bus], load) for _, load in fixed]
+    load_rows = place.row_of([load.bus for load in loads])
+    units = generators(net, place, set(load_rows.tolist()))
+    rows = place.row_of([load.bus for _, load in fixed])
+    units += map(_fixed_generator, rows.tolist(), [load for _, load in fixed])
     tables, references = _tables(place, units)
     network = network_from_tables(tables, place.base_mva, name, load_buses, loads)
     notes = (*place.notes, *_element_notes(net, found, public), *_unit_notes(units, references))
@@ -126,10 +134,12 @@ def _tables(
             bus[unit.row, [low, high]] = unit.voltage
     for unit in reference.values():
         bus[unit.row, kind] = REFERENCE
+    branch = place.branch.copy()
+    branch[:, COLUMNS["branch"].index("rateA")] *= highest_voltage(bus, branch)
     tables = {
         "bus": bus,
         "gen": _gen_table(place, units),
-        "branch": place.branch,
+        "branch": branch,
         "gencost": _cost_table(units),
     }
     return tables, {unit.key for unit in reference.values()}
@@ -177,11 +187,15 @@ def _element_notes(net: Any, found: _Found, public: set[str]) -> list[str]:
             how = "public fixed injections" if kind.public_as in public else "loads, protected"
             ends = ", two each" if kind is DC_LINE else ""
             notes.append(f"{count} elements of net.{table} count as {how}{ends}")
-    for table in ("asymmetric_load", "asymmetric_sgen"):
-        if counts[table]:
-            notes.append(f"elements of net.{table} count as the sum of their phases")
+    notes += [
+        f"elements of net.{table} count as the sum of their phases"
+        for table in ("asymmetric_load", "asymmetric_sgen")
+        if counts[table]
+    ]
     if counts[DC_LINE.table]:
-        notes.append("the flow of DC lines is fixed at p_mw; their reactive power is free in limits")
+        notes.append(
+            "the flow of DC lines is fixed at p_mw; their reactive power is free in limits"
+        )
     if "controller" in net and len(net.controller) and net.controller.in_service.any():
         notes.append("controllers do not run: taps and set points stand where the net has them")
     return notes

@@ -30,7 +30,7 @@ _PASSIVE = (
 _CHARACTERISTICS = "characteristic"
 """Part of the names of tables with characteristics of transformers and shunts."""
 _LONGEST = 300
-_LIMITS = 0.0, 2.0
+NO_LIMITS = 0.0, 2.0
 """Voltage limits where a net has none, in p.u.: those of pandapower's OPF."""
 
 
@@ -61,6 +61,11 @@ class Topology:
     def row(self, bus: Any) -> int:
         """Return the row of a bus of the net; −1 where there is no such bus."""
         return self.bus_row.get(int(bus), -1)
+
+    def row_of(self, numbers: Any) -> IntArray:
+        """Return the rows of buses by their numbers."""
+        order = np.argsort(self.number)
+        return order[np.searchsorted(self.number[order], np.asarray(numbers))]
 
 
 def topology(net: Any) -> Topology:
@@ -98,6 +103,24 @@ def topology(net: Any) -> Topology:
         base_mva=float(ppc["baseMVA"]),
         notes=(*branches.notes(), *_bus_notes(net, placed, limited)),
     )
+
+
+def highest_voltage(bus: FloatArray, branch: FloatArray) -> FloatArray:
+    """Return the highest voltage allowed at either end of each branch, 1 where none is given.
+
+    Times it, a limit of the current is one of apparent power: a current carries the more power
+    the higher the voltage, so that no operating point that keeps the current's limit is lost.
+
+    Args:
+        bus: MATPOWER's bus table.
+        branch: MATPOWER's branch table.
+    """
+    number, v_max = (bus[:, COLUMNS["bus"].index(name)] for name in ("bus_i", "Vmax"))
+    ceiling = np.where((v_max > 0) & (v_max < NO_LIMITS[1]), v_max, 1.0)
+    order = np.argsort(number)
+    ends = (branch[:, COLUMNS["branch"].index(name)] for name in ("fbus", "tbus"))
+    rows = (order[np.searchsorted(number[order], end)] for end in ends)
+    return np.maximum(*(ceiling[row] for row in rows))
 
 
 def _without_power(net: Any) -> Any:
@@ -147,7 +170,7 @@ def _used_rows(bare: Any, ppc: Any, lookups: Any) -> tuple[IntArray, dict[int, i
 
 
 def _numbers(placed: Mapping[int, int], count: int) -> IntArray:
-    """Number buses by the least index they join, open ends of branches after these."""
+    """Return numbers by the least index each bus joins, open ends of branches after these."""
     number = np.zeros(count, dtype=np.int64)
     for index in sorted(placed, reverse=True):
         number[placed[index]] = index + 1
@@ -168,8 +191,8 @@ def _voltage_limits(
         np.fmin.at(high, rows, net.bus.max_vm_pu.to_numpy(dtype=float))
     limited = np.isfinite(low) & np.isfinite(high)
     return (
-        np.where(np.isfinite(low), low, _LIMITS[0]),
-        np.where(np.isfinite(high), high, _LIMITS[1]),
+        np.where(np.isfinite(low), low, NO_LIMITS[0]),
+        np.where(np.isfinite(high), high, NO_LIMITS[1]),
         limited,
     )
 
@@ -181,7 +204,7 @@ def _bus_notes(net: Any, placed: Mapping[int, int], limited: BoolArray) -> list[
         notes.append(f"closed switches join {len(net.bus)} buses to {len(rows)}")
     without = sum(not limited[row] for row in rows)
     if without:
-        low, high = _LIMITS
+        low, high = NO_LIMITS
         notes.append(
             f"{without} buses have no voltage limits (min_vm_pu, max_vm_pu in net.bus): {low:g} to "
             f"{high:g} p.u., as in pandapower's OPF"
@@ -268,7 +291,9 @@ class _Branches:
             mva = (trafo.sn_mva * trafo.df * trafo.parallel).to_numpy(dtype=float)
             rating[slice(*self._range["trafo"])] = mva
         if "trafo3w" in self._range:
-            sides = [net.trafo3w[f"sn_{side}_mva"].to_numpy(dtype=float) for side in ("hv", "mv", "lv")]
+            sides = [
+                net.trafo3w[f"sn_{side}_mva"].to_numpy(dtype=float) for side in ("hv", "mv", "lv")
+            ]
             rating[slice(*self._range["trafo3w"])] = np.concatenate(sides)
         rating[np.isnan(rating)] = np.inf
         total, on = np.zeros(buses), self.in_service
@@ -280,7 +305,10 @@ class _Branches:
         """Return what was changed."""
         on, notes = self.in_service, []
         if self._limits()[on].any():
-            notes.append("limits of currents count as limits of apparent power at 1 p.u.")
+            notes.append(
+                "limits of currents count as limits of apparent power at the highest voltage "
+                "allowed at either end (1 p.u. where none is given)"
+            )
         moved = int((on & ((self._g != 0) | (self._more_at_to != 0))).sum())
         if moved:
             notes.append(
