@@ -12,6 +12,9 @@ import numpy as np
 from benchmarks.power_flow import power_flow
 from gridveil import Network
 from gridveil.arrays import FloatArray
+from gridveil.network.formats.pandapower_generators import flexible_keys
+from gridveil.network.formats.pandapower_injections import injections
+from gridveil.network.formats.pandapower_topology import topology
 
 _NAMES = (
     "case4gs", "case5", "case6ww", "case9", "case14", "case24_ieee_rts", "case30", "case_ieee30",
@@ -24,20 +27,37 @@ _NAMES = (
     "simple_mv_open_ring_net", "create_synthetic_voltage_control_lv_network",
 )  # fmt: skip
 _SIMBENCH = ("1-LV-rural1--0-sw", "1-LV-urban6--1-sw", "1-MV-rural--0-sw", "1-HV-mixed--0-sw")
+_RATING = 200.0
+"""In MVA, of the generator of example_multivoltage, which feeds in 100 MW and has no limits."""
 
 
 def nets() -> dict[str, Callable[[], Any]]:
     """Return what makes each net, by its name."""
     import pandapower.networks
-    import simbench
 
     found: dict[str, Callable[[], Any]] = {
         name.removeprefix("create_"): getattr(pandapower.networks, name) for name in _NAMES
     }
     mv = pandapower.networks.create_cigre_network_mv
+    found["example_multivoltage"] = _multivoltage
     found["cigre_network_mv with DER"] = partial(mv, with_der="all")
-    found |= {name: partial(simbench.get_simbench_net, name) for name in _SIMBENCH}
+    found |= {name: partial(_simbench, name) for name in _SIMBENCH}
     return found
+
+
+def _simbench(name: str) -> Any:
+    import simbench
+
+    return simbench.get_simbench_net(name)
+
+
+def _multivoltage() -> Any:
+    """Return the net with a rating of its generator, which it is asked for."""
+    import pandapower.networks
+
+    net = pandapower.networks.example_multivoltage()
+    net.gen["sn_mva"] = _RATING
+    return net
 
 
 def solved(net: Any) -> Any:
@@ -84,9 +104,10 @@ def voltage_difference(net: Any, network: Network) -> tuple[float, float]:
             if row is not None:
                 held[n + row] = True
                 held[row] |= table == "ext_grid" or bool(element.slack)
-    inner = _inner_voltages(net, network)
-    for row, v in inner.items():
-        held[n + row], voltage[n + row] = True, v
+    for element in net.dcline[net.dcline.in_service].itertuples():
+        held[[n + index[bus] for bus in (element.from_bus, element.to_bus)]] = True
+    for row in _inner_buses(net, network):
+        held[n + row], voltage[n + row] = True, network.buses.v_min[row]
     ends = np.setdiff1d(np.arange(n), list(index.values()))
     if len(ends):  # buses that pandapower shows no voltage of
         others = np.ones(2 * n, dtype=bool)
@@ -101,8 +122,6 @@ def voltage_difference(net: Any, network: Network) -> tuple[float, float]:
 
 def bus_index(net: Any, network: Network) -> dict[int, int]:
     """Return which bus of the network each bus in service of the net is; joined ones share it."""
-    from gridveil.network.formats.pandapower_topology import topology
-
     place = topology(net)
     at = {int(number): i for i, number in enumerate(network.buses.number)}
     found = {bus: at.get(int(place.number[place.row(bus)])) for bus in net.bus.index}
@@ -129,26 +148,30 @@ def _injected(net: Any, network: Network, index: dict[int, int]) -> FloatArray:
     out = np.zeros(2 * n)
     np.subtract.at(out, network.loads.bus, network.loads.p)
     np.subtract.at(out, n + network.loads.bus, network.loads.q)
-    known = {one.key for one in network.load_identities}
+    known = {one.key for one in (*network.load_identities, *network.idle_loads.identities)}
+    flexible = flexible_keys(net)
+    at = {int(number): i for i, number in enumerate(network.buses.number)}
+    for _, fixed in injections(net, topology(net), flexible):
+        if fixed.key not in known and fixed.in_service and fixed.bus in at:
+            out[at[fixed.bus]] -= fixed.p_mw / mva
+            out[n + at[fixed.bus]] -= fixed.q_mvar / mva
     for table, sign in (("gen", 1), ("sgen", 1), ("load", -1), ("storage", -1)):
         for element in net[table][net[table].in_service].itertuples():
             row = index.get(element.bus)
-            if row is not None and f"{table} {element.Index}" not in known:
+            if row is not None and (table == "gen" or f"{table} {element.Index}" in flexible):
                 result = net[f"res_{table}"].loc[element.Index]
                 out[row] += sign * result.p_mw / mva
                 out[n + row] += sign * result.q_mvar / mva
     return out
 
 
-def _inner_voltages(net: Any, network: Network) -> dict[int, float]:
-    """Return the voltage that extended wards hold at their internal bus."""
-    from gridveil.network.formats.pandapower_topology import topology
-
+def _inner_buses(net: Any, network: Network) -> list[int]:
+    """Return the internal buses of extended wards, whose voltage is held."""
     place = topology(net)
     at = {int(number): i for i, number in enumerate(network.buses.number)}
     buses = place.internal.get("xward", ())
-    return {
-        at[int(place.number[place.row(bus)])]: float(ward.vm_pu)
-        for bus, ward in zip(buses, net.xward.itertuples(), strict=True)
-        if ward.in_service
-    }
+    return [
+        at[int(place.number[place.row(bus)])]
+        for bus, on in zip(buses, net.xward.in_service, strict=True)
+        if on
+    ]

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gridveil.cli.options import CaseArgument
 from gridveil.cli.output import console, print_json, solver_progress
-from gridveil.network.library import load_case
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 
 NOT_SOLVED = 3
@@ -24,6 +24,7 @@ def solve(
         Path | None,
         typer.Option(help="Write each generator's cost O* to this CSV, for --costs elsewhere."),
     ] = None,
+    public_injections: PublicInjectionsOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).
@@ -32,7 +33,7 @@ def solve(
 
     Example: gridveil solve case39_epri
     """
-    network = load_case(case)
+    network = read_network(case, public_injections)
     with solver_progress(f"solving {network.name}") as watch:
         result = solve_acopf(network, watch=watch)
     if save_costs is not None and result.status.solved:
