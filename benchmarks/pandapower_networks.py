@@ -1,20 +1,39 @@
-"""pandapower's networks: power flows, optimal power flows and releases of both sides compared."""
+"""pandapower's networks: power flows, optimal power flows and releases of both sides compared.
+
+Run: .venv/bin/python -m benchmarks.pandapower_networks [NAME …]
+
+The voltage difference is the largest of a complex bus voltage between pandapower's power flow and
+a step of Newton's method from there on Gridveil's equations, in p.u. Costs are those of both OPFs;
+nets without costs get prices of their supply for this column alone (50 $/MWh and more for external
+grids, 40 and more for generators), and pandapower's OPF the limits of generators that ours took
+from ratings. A limit of a current counts here as one of apparent power at the highest voltage
+allowed, so that ours may be cheaper. The release is one with default settings and β = 5 %, of the
+net as it is, written back into the net, where pandapower's power flow then has to converge.
+"""
 
 import contextlib
+import csv
 import logging
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.power_flow import power_flow
-from gridveil import Network
+from benchmarks.report import write_table
+from gridveil import GridveilError, Network, release, solve_acopf, verify
 from gridveil.arrays import FloatArray
 from gridveil.network.formats.pandapower_generators import flexible_keys
-from gridveil.network.formats.pandapower_injections import injections
+from gridveil.network.formats.pandapower_injections import KINDS, injections
+from gridveil.network.formats.pandapower_reader import network_from_net
 from gridveil.network.formats.pandapower_topology import topology
+from gridveil.network.formats.pandapower_writer import net_with_loads
 
 _NAMES = (
     "case4gs", "case5", "case6ww", "case9", "case14", "case24_ieee_rts", "case30", "case_ieee30",
@@ -27,6 +46,13 @@ _NAMES = (
     "simple_mv_open_ring_net", "create_synthetic_voltage_control_lv_network",
 )  # fmt: skip
 _SIMBENCH = ("1-LV-rural1--0-sw", "1-LV-urban6--1-sw", "1-MV-rural--0-sw", "1-HV-mixed--0-sw")
+_HEADINGS = (
+    "net", "elements", "changed or approximated", "voltage difference", "cost", "pandapower's",
+    "difference", "release",
+)  # fmt: skip
+_ELEMENTS = ("ext_grid", "gen", "line", "trafo", "trafo3w", "impedance", "switch", "shunt")
+_PRICES = 50.0, 40.0
+_BETA = 0.05
 _RATING = 200.0
 """In MVA, of the generator of example_multivoltage, which feeds in 100 MW and has no limits."""
 
@@ -175,3 +201,109 @@ def _inner_buses(net: Any, network: Network) -> list[int]:
         for bus, on in zip(buses, net.xward.in_service, strict=True)
         if on
     ]
+
+
+def priced(net: Any) -> tuple[Any, bool]:
+    """Return a net with costs of its own, or with prices of its supply, and whether it had any."""
+    import pandapower
+
+    had = bool(len(net.poly_cost) + len(net.pwl_cost))
+    if not had:
+        for table, price in (("ext_grid", _PRICES[0]), ("gen", _PRICES[1])):
+            for i, index in enumerate(net[table].index):
+                pandapower.create_poly_cost(net, int(index), table, cp1_eur_per_mw=price + i)
+    return net, had
+
+
+def pandapowers_cost(net: Any, network: Network) -> float | None:
+    """Return what pandapower's OPF costs, None where it does not converge.
+
+    It gets the limits of generators that the network took from ratings.
+    """
+    import pandapower
+
+    copy = deepcopy(net)
+    limits = (("p", "mw"), ("q", "mvar"))
+    gens = network.generators
+    keys = [f"{table} {i}" for table in ("ext_grid", "gen") for i in copy[table].index]
+    for row, key in enumerate(keys[: len(gens)] if len(gens.row) >= len(keys) else []):
+        table, index = key.split()
+        for quantity, unit in limits:
+            for end in ("min", "max"):
+                value = float(getattr(gens, f"{quantity}_{end}")[row] * network.base_mva)
+                copy[table].loc[int(index), f"{end}_{quantity}_{unit}"] = value
+    if "controllable" in copy.ext_grid.columns:  # runopp stops at one that is not given
+        copy.ext_grid["controllable"] = copy.ext_grid.controllable.eq(True)
+    for start in ("pf", "flat"):
+        with contextlib.suppress(Exception), quiet():
+            pandapower.runopp(copy, init=start, calculate_voltage_angles=True)
+            return float(copy.res_cost)
+    return None
+
+
+def released(net: Any, network: Network) -> str:
+    """Release a network, verify it, write it back into the net, and run pandapower there."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            made = release(network, Path(folder) / "ledger", beta=_BETA)
+        except GridveilError as error:
+            return f"no: {str(error).splitlines()[0][:100]}"
+        made.save(Path(folder) / "out")
+        checked = verify(Path(folder) / "out")
+        broken = [claim.name for claim in checked.claims if not claim.ok]
+        if broken:
+            return f"released, {len(broken)} claims broken"
+        with (Path(folder) / "out" / "loads.csv").open() as file:
+            rows = list(csv.DictReader(file))
+    loads = np.array([[float(row["p_mw"]), float(row["q_mvar"])] for row in rows])
+    private = network.with_loads(*(loads.T / network.base_mva))
+    copy, _ = net_with_loads(private, net)
+    try:
+        solved(copy)
+    except Exception as error:  # pandapower's
+        return f"verified, but back in the net: {type(error).__name__}"
+    return "verified, back, converges"
+
+
+def row(name: str, make: Callable[[], Any]) -> list[object]:
+    """Return the row of one net."""
+    with quiet():
+        net = solved(make())
+        network = network_from_net(net, name)
+    difference, _ = voltage_difference(net, network)
+    paid, had = priced(deepcopy(net))
+    with quiet():
+        ours = solve_acopf(paid_network := network_from_net(paid, name))
+    theirs = pandapowers_cost(paid, paid_network)
+    solvable = ours.status.solved
+    gap = f"{ours.cost / theirs - 1:+.4%}" if theirs and solvable else ""
+    elements = ", ".join(
+        f"{len(net[table])} {table}"
+        for table in (*_ELEMENTS, *(kind.table for kind in KINDS), "dcline")
+        if len(net[table])
+    )
+    return [
+        name,
+        f"{len(net.bus)} buses, {elements}",
+        "; ".join(network.conversion_notes),
+        f"{difference:.0e}",
+        f"{ours.cost:,.2f}{'' if had else ' (priced here)'}" if solvable else "infeasible",
+        f"{theirs:,.2f}" if theirs else "does not converge",
+        gap,
+        released(net, network) if solvable else "",
+    ]
+
+
+def main(chosen: list[str]) -> int:
+    rows = []
+    for name, make in nets().items():
+        if not chosen or name in chosen:
+            rows.append(row(name, make))
+            print(*rows[-1], sep=" | ", flush=True)
+    if not chosen:
+        write_table("pandapower_networks", __doc__.split("\n\n")[-1], _HEADINGS, rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
