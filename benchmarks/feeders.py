@@ -3,7 +3,7 @@
 from functools import cache
 
 from gridveil import Network
-from gridveil.network.formats.pandapower import network_from_net
+from gridveil.network.formats.pandapower_reader import network_from_net
 
 FEEDERS = (
     "create_cigre_network_mv", "mv_oberrhein", "create_kerber_dorfnetz",

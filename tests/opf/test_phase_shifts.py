@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.feeders import feeder
 from gridveil import solve_acopf
-from gridveil.network.formats.pandapower import network_from_net
+from gridveil.network.formats.pandapower_reader import network_from_net
 
 pandapower = pytest.importorskip("pandapower", reason="pandapower is an extra")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

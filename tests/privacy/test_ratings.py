@@ -6,7 +6,7 @@ import pytest
 
 from gridveil import load_case
 from gridveil.errors import GridveilError
-from gridveil.network.formats.pandapower import network_from_net
+from gridveil.network.formats.pandapower_reader import network_from_net
 from gridveil.privacy.ratings import PublicRatings, ratings_of, read_ratings
 
 NETWORK = load_case("case5_pjm")

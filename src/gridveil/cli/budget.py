@@ -9,7 +9,7 @@ from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.ledger import accounts_table
 from gridveil.cli.options import AlphaOption, EpsilonOption, HideOption, JsonOption, LedgerOption
 from gridveil.cli.output import console, print_json
-from gridveil.network.library import load_case
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.privacy import budget as accounts_of
 from gridveil.privacy.ledger.ledger import default_place
 from gridveil.privacy.ledger.postgresql import shown_place
@@ -54,12 +54,13 @@ def explain(
     hide: HideOption = None,
     alpha: AlphaOption = None,
     ledger: LedgerOption = None,
+    public_injections: PublicInjectionsOption = "",
 ) -> None:
     """Say whether a release would be allowed and what it would cost; nothing is spent.
 
     Exit status: 0 allowed, 1 refused.
     """
-    network = load_case(case)
+    network = read_network(case, public_injections)
     try:
         charge = accounts_of.explain(network, epsilon, hide, alpha, ledger)
     except BudgetExceededError as error:

@@ -30,9 +30,9 @@ from gridveil.cli.options import (
     options_from_file,
 )
 from gridveil.cli.output import console, print_json
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.errors import GridveilError
 from gridveil.files import read_bus_list
-from gridveil.network.library import load_case
 
 if TYPE_CHECKING:
     from gridveil.publication.certificate import Certificate
@@ -156,6 +156,7 @@ def release(
     processing: PostProcessingOptions,
     choices: ReleaseOptions,
     shown: DisplayOptions,
+    public_injections: PublicInjectionsOption = "",
 ) -> None:
     """Make a certified private release of a network: a folder that can be published.
 
@@ -174,10 +175,10 @@ def release(
     def left_behind() -> str:
         return _NOTHING if plan is None else plan.left_behind(choices.ledger)
 
+    buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
+    network = read_network(case, public_injections, buses, shown.quiet)
     with leaving(left_behind), display(shown.mode, agents.max_iterations) as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
-        buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
-        network = load_case(case, buses)
         # What takes long to import, or needs keys that may be wrong, comes before the draw.
         from gridveil.publication.folder import write_folder
         from gridveil.publication.plan import plan_release

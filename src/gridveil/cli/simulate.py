@@ -17,7 +17,7 @@ from gridveil.cli.options import (
     NoiseOptions,
 )
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.network.library import load_case
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 
 if TYPE_CHECKING:
     from gridveil.experiments.simulate import Simulation
@@ -53,6 +53,7 @@ def simulate(
     fidelity: FidelityOptions,
     agents: AgentFlags,
     study: StudyOptions,
+    public_injections: PublicInjectionsOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Study one draw: noise from a seed, then the fidelity phase. Not private, spends no budget.
@@ -63,6 +64,7 @@ def simulate(
     """
     from gridveil.experiments.simulate import simulate as run_simulation
 
+    network = read_network(case, public_injections)
     with error_console.status("starting …") as status:
         options = agents.options(
             context,
@@ -73,7 +75,7 @@ def simulate(
             error_console.print,
         )
         result = run_simulation(
-            load_case(case),
+            network,
             **vars(noise),
             **vars(fidelity),
             **vars(study),

@@ -11,8 +11,8 @@ from rich.text import Text
 from gridveil.cli.exit_codes import NOT_SOLVED
 from gridveil.cli.options import CaseArgument
 from gridveil.cli.output import console, print_json, solver_progress
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.errors import GridveilError
-from gridveil.network.library import load_case
 from gridveil.network.marginal_costs import with_marginal_costs
 from gridveil.opf.acopf import OPFResult, solve_acopf
 
@@ -34,6 +34,7 @@ def solve(
         Path | None,
         typer.Option(help="Marginal costs in $/MWh, a CSV: generator or fuel, marginal_cost."),
     ] = None,
+    public_injections: PublicInjectionsOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).
@@ -45,7 +46,7 @@ def solve(
 
     Example: gridveil solve case39_epri
     """
-    network = load_case(case)
+    network = read_network(case, public_injections)
     if costs is not None:
         network = with_marginal_costs(network, costs)
     if save_costs is not None and not network.has_costs:

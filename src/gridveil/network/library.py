@@ -58,17 +58,25 @@ class CaseSummary:
     size: CaseSize
 
 
-def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None) -> Network:
+def load_case(
+    name_or_path: str | Path,
+    load_buses: Sequence[int] | None = None,
+    *,
+    public_injections: Sequence[str] = (),
+) -> Network:
     """Read a network from a case file.
 
     Args:
         name_or_path: A path, or a name that `list_cases` lists. The file's suffix and content
-            decide its format: MATPOWER (.m, .mat), pandapower and PowerModels (.json), PSS/E
-            (.raw), CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct),
+            decide its format: MATPOWER (.m, .mat), pandapower (.json, .xlsx), PowerModels (.json),
+            PSS/E (.raw), CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct),
             IEEE-CDF, or one that another package adds.
         load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.
+        public_injections: Kinds of fixed injections that are public, where the format has any:
+            "sgen", "storage", "ward" and "dcline" of pandapower. The others are loads, protected
+            like all.
 
     Returns:
         The network in per unit, with only the components in service.
@@ -85,6 +93,8 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
     """
     path = find_case(name_or_path)
     chosen = format_of(path)
+    if public_injections:
+        chosen = chosen.with_public_injections(public_injections)
     try:
         found: object = chosen.read(path, load_buses)
     except GridveilError:
@@ -108,8 +118,9 @@ def save_case(network: Network | str | Path, path: str | Path) -> None:
 
     Args:
         network: A network, a case name or the path of another case file.
-        path: Where to write. The suffix decides the format: .m is MATPOWER, .json is pandapower; a
-            suffix that no format has is written as MATPOWER. The file appears whole or not at all.
+        path: Where to write. The suffix decides the format: .m is MATPOWER, .json and .xlsx are
+            pandapower; a suffix that no format has is written as MATPOWER. The file appears whole
+            or not at all.
 
     Raises:
         GridveilError: The file cannot be written, or its format cannot hold the network.

@@ -55,7 +55,6 @@ class Network(ArrayRecord):
     """Whether a release lists them too, with noise and budget as all others."""
     conversion_notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """What a reader did with elements that no network has as they are, in sentences."""
-
     fuels: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
     """The fuel of each generator, empty where there is none, if the source knows fuels."""
 

@@ -73,6 +73,19 @@ class CaseFormat(ABC):
             "every load"
         )
 
+    def with_public_injections(self, kinds: Sequence[str]) -> "CaseFormat":
+        """Return this format, reading fixed injections of these kinds as public generators.
+
+        Args:
+            kinds: Kinds that the format knows, such as "sgen"; the other injections are loads.
+
+        Raises:
+            GridveilError: The format has no such kind of injections.
+        """
+        raise GridveilError(
+            f"public injections ({', '.join(kinds)}): {self.name} files have none of their own"
+        )
+
 
 class ReadOnlyFormat(CaseFormat):
     """A format whose files hold more than a network: read, and at most filled in again."""
