@@ -9,7 +9,7 @@ import sys
 
 def main() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
-    # Else Python collects all garbage of compilers and solvers before it ends, for a second or more.
+    # Else Python collects the garbage of compilers before it ends, for a second or more.
     atexit.register(gc.freeze)
     # Nothing is done before all is loaded, so that until then Ctrl-C may end it at once.
     before = signal.getsignal(signal.SIGINT)
