@@ -1,5 +1,7 @@
 """Runs the `gridveil` command: exit codes, messages for a user's mistakes, and Ctrl-C."""
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -7,6 +9,8 @@ import sys
 
 def main() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
+    # Else Python collects the garbage of compilers before it ends, for a second or more.
+    atexit.register(gc.freeze)
     # Nothing is done before all is loaded, so that until then Ctrl-C may end it at once.
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:

@@ -34,8 +34,10 @@ def shift_angles(network: Network) -> FloatArray:
     lines, buses = network.lines, network.buses
     if not lines.shift.any():
         return np.zeros(len(buses))
-    middle = (lines.angle_min + lines.angle_max) / 2
-    middle = np.where(np.isfinite(middle), middle, 0.0)
+    bounded = np.isfinite(lines.angle_min) & np.isfinite(lines.angle_max)
+    middle = (
+        np.where(bounded, lines.angle_min, 0.0) / 2 + np.where(bounded, lines.angle_max, 0.0) / 2
+    )
     shift = middle + np.remainder(lines.shift - middle + np.pi, 2 * np.pi) - np.pi
     ends, stiffness = np.stack([lines.from_bus, lines.to_bus]), np.abs(lines.y)
     surplus = surplus_of_flows(ends, stiffness * shift, len(buses))
