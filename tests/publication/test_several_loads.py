@@ -126,7 +126,7 @@ def test_idle_loads_are_raw_nowhere(tmp_path, ledger, choice):
 
 def test_the_plan_says_which_loads_are_out_of_service(ledger):
     left = plan_release(network_of(), ledger=ledger, **CHOICES)
-    assert "2 loads out of service are left out" in repr(left)
+    assert "loads out of service (2), left out" in repr(left)
     assert "bus 2, load 3, bus 9" in repr(left)
     both = plan_release(network_of(), ledger=ledger, idle_loads="release", **CHOICES)
     assert "each of 6 loads would be charged" in repr(both)

@@ -75,7 +75,7 @@ def _print(result: OPFResult) -> None:
     )
     if len(network.idle_loads):
         console.print(
-            f"{len(network.idle_loads)} loads are out of service and draw nothing here; --json "
+            f"loads out of service, which draw nothing here: {len(network.idle_loads)}; --json "
             "lists them",
             style="yellow",
             highlight=False,

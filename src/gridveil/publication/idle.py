@@ -51,11 +51,11 @@ def idle_sentence(network: Network) -> str:
     labels = network.idle_loads.labels
     more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
     what = (
-        "are released with noise of their own, in the table of loads alone"
+        "released with noise of their own, in the table of loads alone"
         if network.lists_idle_loads
-        else "are left out (--idle-loads release protects and releases them too)"
+        else "left out (--idle-loads release protects and releases them too)"
     )
     return (
-        f"{len(labels)} loads out of service {what}: {', '.join(labels[:_SHOWN])}{more}; 'gridveil "
-        "solve --json' lists them"
+        f"loads out of service ({len(labels)}), {what}: {', '.join(labels[:_SHOWN])}{more}; "
+        "'gridveil solve --json' lists them"
     )

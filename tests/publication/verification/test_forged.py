@@ -200,6 +200,15 @@ def test_a_table_of_loads_in_another_spelling_is_found(forged, out, spell):
     assert broken(forged.write(out)) == ["loads.csv"]
 
 
+def test_a_table_of_loads_as_0_3_wrote_it_is_read(forged, out):
+    """It has neither numbers nor loads out of service."""
+    rows = [line.split(",") for line in forged.files["loads.csv"].decode().splitlines()]
+    assert rows[0] == ["bus", "number", "p_mw", "q_mvar", "in_service"]
+    former = "".join(f"{bus},{p},{q}\n" for bus, _, p, q, _ in rows)
+    forged.files["loads.csv"] = former.encode()
+    assert broken(forged.write(out)) == []
+
+
 SOOTHING = "Audited: with this release no load can be learned at all, by anyone."
 
 
