@@ -11,6 +11,7 @@ import gridveil
 from gridveil import AgentOptions, Study, defaults
 from gridveil.cli.app import app
 from gridveil.federation.protocol.settings import Run
+from gridveil.fidelity.registry import make_method
 from gridveil.publication.plan import ReleaseChoices
 
 SHOWN = {"as_json", "quiet", "plain", "dry_run", "config", "help", "private_report", "output"}
@@ -99,7 +100,8 @@ def test_studies_and_federations_have_the_same_defaults():
     options = AgentOptions()
     assert options.max_iterations == run.max_iterations == study.max_iterations
     assert options.tolerance == run.tolerance == study.tolerance
-    assert inspect.signature(gridveil.restore).parameters["method"].default == defaults.METHOD
+    assert make_method(None).name == defaults.METHOD
+    assert inspect.signature(gridveil.restore).parameters["method"].default is None
 
 
 def test_every_public_name_is_there_and_listed():

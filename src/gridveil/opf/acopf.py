@@ -11,6 +11,7 @@ from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
 from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
+from gridveil.network.marginal_costs import MarginalCosts, with_marginal_costs
 from gridveil.network.network import Component, Network
 from gridveil.network.proportional import proportional_coefficients
 from gridveil.opf import ipopt
@@ -179,6 +180,7 @@ class OPFResult(ArrayRecord):
 def solve_acopf(
     network: Network | str | Path,
     *,
+    costs: MarginalCosts | str | Path | None = None,
     start: OperatingPoint | None = None,
     watch: ipopt.Watch | None = None,
 ) -> OPFResult:
@@ -193,6 +195,7 @@ def solve_acopf(
 
     Args:
         network: A network, a case name or the path of a case file.
+        costs: Marginal costs to take in place of its own; see `with_marginal_costs`.
         start: Where Ipopt starts; voltages of 1 at angles that follow the phase shifts if None.
         watch: Called after every iteration of Ipopt; returning False stops it.
 
@@ -211,6 +214,8 @@ def solve_acopf(
         [40.0, 170.0, 324.5, 0.0, 470.7]
     """
     network = as_network(network)
+    if costs is not None:
+        network = with_marginal_costs(network, costs)
     started = time.perf_counter()
     builder = _acopf_program(network)
     program = builder.build()
