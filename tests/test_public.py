@@ -9,7 +9,7 @@ import typer
 
 import gridveil
 from gridveil import AgentOptions, Study, defaults
-from gridveil.cli.main import app
+from gridveil.cli.app import app
 from gridveil.federation.protocol.settings import Run
 from gridveil.publication.plan import ReleaseChoices
 
@@ -28,6 +28,8 @@ SAME = {
     "certificate": "certificates",
 }
 """Options that Python names otherwise, or has functions of their own for."""
+FUNCTIONS = {"export": "export_release"}
+"""Commands whose function in Python says more."""
 OF_ONE = {("split", "parties"): "partition", ("federate", "partition_file"): "partition"}
 CLUSTER = {"dask", "tls_ca", "tls_cert", "tls_key"}
 
@@ -48,7 +50,7 @@ COMMANDS = dict(commands())
 
 def python_function(name):
     found = gridveil
-    for part in name.split("."):
+    for part in FUNCTIONS.get(name, name).split("."):
         found = getattr(found, part)
     return found
 

@@ -85,6 +85,13 @@ def test_a_ledger_that_was_changed_by_hand_is_found(gridveil, folder, place):
     assert not json.loads(gridveil("ledger", "check", "--json").out)["ok"]
 
 
+def test_nothing_is_said_to_be_right_where_there_is_no_ledger(gridveil, tmp_path):
+    outcome = gridveil("ledger", "check", "--ledger", tmp_path / "mistyped.sqlite")
+    assert outcome.status == 2
+    assert "there is no ledger to check" in outcome.err.replace("\n", " ")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_ledger_that_was_turned_back_is_found(gridveil, folder, place, tmp_path):
     backup = tmp_path / "backup.sqlite"
     shutil.copy(place, backup)

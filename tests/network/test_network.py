@@ -60,7 +60,7 @@ def test_frames_are_in_megawatts_with_bus_numbers():
 
 
 def test_an_unknown_kind_of_component_is_told():
-    expected = "'trafos' is none of buses, loads, generators, lines"
+    expected = "'trafos' is none of buses, loads, idle_loads, generators, lines"
     with pytest.raises(GridveilError, match=expected):
         TINY.network().to_frame("trafos")
 

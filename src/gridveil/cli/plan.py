@@ -9,12 +9,16 @@ import typer
 from gridveil.cli.display import display
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
+    IDLE_LEFT_OUT,
     AgentFlags,
     CaseArgument,
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DispatchOption,
+    DispatchSourceOption,
     FidelityOptions,
+    IdleLoadsOption,
     LedgerOption,
     NewRegisterOption,
     NoiseOptions,
@@ -45,10 +49,13 @@ class ForecastOptions:
     ] = False
     costs: CostsOption = None
     costs_source: CostsSourceOption = ""
+    dispatch: DispatchOption = None
+    dispatch_source: DispatchSourceOption = ""
     declare_public: DeclarePublicOption = None
     cost_budget: Annotated[
         str | None, typer.Option(help="Part of ε that buys a private total load, for private O*.")
     ] = None
+    idle_loads: IdleLoadsOption = IDLE_LEFT_OUT
     ledger: LedgerOption = None
     register: RegisterOption = None
     new_register: NewRegisterOption = None

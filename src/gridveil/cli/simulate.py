@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridveil.admm.device import Device
+from gridveil.cli.exit_codes import NOT_SOLVED
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
     AgentFlags,
@@ -17,7 +18,6 @@ from gridveil.cli.options import (
 )
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
-from gridveil.cli.solve import NOT_SOLVED
 
 if TYPE_CHECKING:
     from gridveil.experiments.simulate import Simulation
@@ -96,11 +96,9 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
     restored = result.restored
     console.print("simulation, not private: float noise from a seed", style="yellow")
     console.print(restored.status.value, style="green" if restored.status.solved else "bold red")
-    noisy = (
-        f"feasible, cost off by {figures['noisy_cost_gap']:+.2%}"
-        if figures["noisy_feasible"]
-        else "AC-infeasible"
-    )
+    off, feasible = figures["noisy_cost_gap"], figures["noisy_feasible"]
+    about = "" if off is None else f", cost off by {off:+.2%}"
+    noisy = f"feasible{about}" if feasible else "AC-infeasible"
     if figures["noisy_feasible"] is not None:
         console.print(f"noise alone: {noisy}")
     if figures["displacement"] is not None:
@@ -108,6 +106,11 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
             f"loads moved by {figures['displacement']:.4f} p.u. in all; largest violation "
             f"{figures['max_violation']:.1e} p.u."
         )
+    if figures["largest_deviation"] is not None:
+        console.print(
+            f"outputs within {figures['largest_deviation']:.3%} of their range of the dispatch p*"
+        )
+    if figures["cost_gap_dispatch"] is not None:
         console.print(
             f"cost of the dispatch found {figures['cost_gap_dispatch']:+.3%} (worst generator "
             f"{figures['worst_generator_gap']:.3%})"
@@ -131,5 +134,8 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
             f"agents: {restored.agents.status.value}"
         )
     seconds = figures["acopf_seconds"]
-    before = "" if seconds is None else f", after {seconds:.2f} s for the AC-OPF that gave O*"
-    console.print(f"{restored.solves} solves in {restored.seconds:.2f} s{before}", style="dim")
+    before = (
+        "" if seconds is None else f", after {seconds:.2f} s for the AC-OPF of the network itself"
+    )
+    solves = f" by {restored.solves} solves" if restored.solves else ""
+    console.print(f"restored{solves} in {restored.seconds:.2f} s{before}", style="dim")

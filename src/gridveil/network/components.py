@@ -1,6 +1,7 @@
 """The four kinds of components of a network, in per unit: buses, loads, generators and lines."""
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -80,21 +81,35 @@ class Loads(Components):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IdleLoads(ArrayRecord):
-    """The loads that are out of service; no text form shows their values either."""
+class LoadList(ArrayRecord):
+    """Loads by the numbers of their buses, in service or not; no text form shows their values."""
 
     bus: IntArray
-    """The number of its bus in the case file, which may be out of service or not in it."""
+    """The number of its bus in the case file; that of an idle load may not be in it."""
     number: IntArray
-    """Among the loads of its bus, after those in service."""
+    """Among the loads of its bus; idle loads come after those in service."""
     p: FloatArray
     q: FloatArray
-    identities: tuple[LoadIdentity, ...] = ()
+    identities: tuple[LoadIdentity, ...] = field(default=(), repr=False)
 
     @classmethod
-    def none(cls) -> "IdleLoads":
-        """Return those of a network where every load is in service."""
+    def none(cls) -> "LoadList":
+        """Return a list without a load."""
         return cls(np.zeros(0, int), np.zeros(0, int), np.zeros(0), np.zeros(0))
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The bus of each load, and its number there."""
+        return list(zip(self.bus.tolist(), self.number.tolist(), strict=True))
+
+    @property
+    def labels(self) -> list[str]:
+        """How to call each load in a message: by its bus, and by its number among several."""
+        at = Counter(self.bus.tolist())
+        return [
+            f"bus {bus}, load {number}" if at[bus] > 1 or number > 1 else f"bus {bus}"
+            for bus, number in self.places
+        ]
 
     def __len__(self) -> int:
         return len(self.bus)

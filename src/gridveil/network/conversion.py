@@ -174,7 +174,7 @@ def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
         ),
         generators=Generators(
             bus=at_bus("gen", "bus", "generators"),
-            costs=_costs(case.tables["gencost"].values[rows["generators"]], case.base_mva),
+            costs=cost_functions(case.tables["gencost"].values[rows["generators"]], case.base_mva),
             row=rows["generators"],
             **values("generators"),
         ),
@@ -240,7 +240,7 @@ def _load_edits(network: Network, source: Network) -> list[Edit]:
     changed = network.loads.values != source.loads.values
     if not changed.any():
         return []
-    edits, rows, cells = [], network.loads.row, load_cells(network)
+    edits, rows, cells = [], network.loads.row, load_cells(network.loads.values, network.base_mva)
     for k, column in enumerate(_LOAD_COLUMNS):
         sums = sums_by_row(rows, cells[:, k])
         edits += [
@@ -250,7 +250,7 @@ def _load_edits(network: Network, source: Network) -> list[Edit]:
 
 
 def _changed(f: "Field", source: Network, network: Network) -> BoolArray:
-    """Return which cells of a field have to be written: a default moves with what it counts from."""
+    """Return which cells have to be written: a default moves with what it counts from."""
     changed = np.any([_differs(t, source, network) for t in f.tied()], axis=0)
     if f.absent is None or f.counts_from is None:
         return np.asarray(changed)
@@ -286,7 +286,7 @@ def _refuse_unsaveable(network: Network, source: Network) -> None:
         raise GridveilError(f"cannot save {network.name}: base_mva differs from its source file")
 
 
-def _costs(rows: FloatArray, base_mva: float) -> CostFunctions:
+def cost_functions(rows: FloatArray, base_mva: float) -> CostFunctions:
     """Turn gencost rows into cost functions of the output in p.u."""
     model, count = rows[:, 0], rows[:, 3].astype(np.int64)
     polynomial = model == POLYNOMIAL

@@ -7,13 +7,19 @@ GRIDVEIL_CASES.
 import difflib
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from gridveil.errors import GridveilError, raised_where
-from gridveil.network.formats.registry import format_for, format_of, is_case_path
+from gridveil.network.formats.registry import (
+    format_for,
+    format_of,
+    is_case_folder,
+    is_case_path,
+)
 from gridveil.network.network import Network
 
 FOLDERS_VARIABLE = "GRIDVEIL_CASES"
@@ -62,8 +68,9 @@ def load_case(
 
     Args:
         name_or_path: A path, or a name that `list_cases` lists. The file's suffix and content
-            decide its format: MATPOWER (.m), pandapower (.json, .xlsx), or one that another package
-            adds.
+            decide its format: MATPOWER (.m, .mat), pandapower (.json, .xlsx), PowerModels (.json),
+            PSS/E (.raw), CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct),
+            IEEE-CDF, or one that another package adds.
         load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.
@@ -204,23 +211,32 @@ def find_case(name_or_path: str | Path) -> Path:
     """
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or os.sep in text or is_case_path(text):
-        path = Path(name_or_path)
-        if not path.is_file():
-            what = "is a folder, not a case file" if path.is_dir() else "no such file"
-            raise GridveilError(f"{path}: {what}")
-        return path
+        return _existing_file(Path(name_or_path))
     entries = list_cases()
     for entry in entries:
         if entry.name == text or entry.path.stem == text:
             return entry.path
-    if Path(text).is_file():  # of a format whose package is broken, or of none
-        return Path(text)
+    if Path(text).exists():  # a file of a format whose package is broken, or of none; a folder
+        return _existing_file(Path(text))
     near = difflib.get_close_matches(text, [entry.name for entry in entries], n=3)
     hint = f" Did you mean {', '.join(near)}?" if near else ""
     raise GridveilError(
         f"no case named {text!r}.{hint} 'gridveil cases' lists the names; the path of a case file "
         f"works too, and {FOLDERS_VARIABLE} may name more folders"
     )
+
+
+def _existing_file(path: Path) -> Path:
+    """Return the path of a case file or folder, or say what else it is."""
+    try:
+        kind = path.stat().st_mode
+    except OSError as error:  # in a folder that may not be read, for example
+        missing = isinstance(error, FileNotFoundError)
+        what = "no such file" if missing else f"cannot be read: {error.strerror}"
+        raise GridveilError(f"{path}: {what}") from error
+    if stat.S_ISDIR(kind) and not is_case_folder(path):
+        raise GridveilError(f"{path}: is a folder, not a case file")
+    return path
 
 
 def case_size(path: Path) -> CaseSize:

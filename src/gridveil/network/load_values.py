@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
-from gridveil.network.components import IdleLoads
-from gridveil.network.network import Network
+from gridveil.network.components import LoadList
 from gridveil.network.source_loads import (
     LoadIdentity,
     SourceLoad,
@@ -27,10 +26,11 @@ def load_values(loads: Sequence[SourceLoad], base_mva: float) -> dict[str, Float
 
 def idle_loads(
     active: Sequence[SourceLoad], idle: Sequence[SourceLoad], base_mva: float
-) -> IdleLoads:
-    """Return idle loads, numbered after those in service at the same bus."""
+) -> LoadList:
+    """Return idle loads by their buses, numbered after those in service there."""
+    idle = sorted(idle, key=lambda load: load.bus)
     numbers = numbers_at_buses(load.bus for load in (*active, *idle))[len(active) :]
-    return IdleLoads(
+    return LoadList(
         bus=np.array([load.bus for load in idle], dtype=np.int64),
         number=np.array(numbers, dtype=np.int64),
         identities=tuple(map(LoadIdentity.of, idle)),
@@ -38,11 +38,10 @@ def idle_loads(
     )
 
 
-def load_cells(network: Network) -> FloatArray:
-    """Return P and Q of each load in MW and MVAr, as short as reads back the same."""
+def load_cells(loads: FloatArray, base_mva: float) -> FloatArray:
+    """Return P and Q of loads in MW and MVAr, as short as reads back the same in p.u."""
     cells = [
-        [encoded(LOAD, value, network.base_mva) + 0.0 for value in values]
-        for values in network.loads.values.tolist()
+        [encoded(LOAD, value, base_mva) + 0.0 for value in values] for values in loads.tolist()
     ]
     return np.array(cells, dtype=float).reshape(-1, 2)
 

@@ -65,12 +65,20 @@ def numbers_at_buses(buses: Iterable[int]) -> list[int]:
 
 
 def loads_at_buses(
-    buses: Sequence[int], p_mw: Sequence[float], q_mvar: Sequence[float]
+    buses: Sequence[int], p_mw: Sequence[float], q_mvar: Sequence[float], in_service: int
 ) -> tuple[SourceLoad, ...]:
-    """Return loads that are known by their buses alone, several at a bus by their numbers."""
+    """Return loads that are known by their buses alone, several at a bus by their numbers.
+
+    Args:
+        buses: The number of each load's bus.
+        p_mw: What each draws.
+        q_mvar: The same.
+        in_service: How many of them are in service: those that come first.
+    """
+    columns = zip(buses, numbers_at_buses(buses), p_mw, q_mvar, strict=True)
     return tuple(
-        SourceLoad(bus, bus_key(bus, number), p, q)
-        for bus, number, p, q in zip(buses, numbers_at_buses(buses), p_mw, q_mvar, strict=True)
+        SourceLoad(bus, bus_key(bus, number), p, q, in_service=i < in_service)
+        for i, (bus, number, p, q) in enumerate(columns)
     )
 
 

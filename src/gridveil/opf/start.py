@@ -44,7 +44,8 @@ def shift_angles(network: Network) -> FloatArray:
 
 def surplus_of_flows(ends: IntArray, flow: FloatArray, buses: int) -> FloatArray:
     """Return what flows leave at their from end less what arrives at their to end, by bus."""
-    return np.bincount(ends[0], flow, buses) - np.bincount(ends[1], flow, buses)
+    leaving, arriving = (np.bincount(end, flow, buses) for end in ends)
+    return np.asarray(leaving - arriving, dtype=float)
 
 
 def linear_angles(

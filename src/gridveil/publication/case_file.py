@@ -13,6 +13,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS, REQUIRED_COLUMNS, CaseFile, Edit
+from gridveil.network.components import LoadList
 from gridveil.network.conversion import PIECEWISE_LINEAR, build_network, changes
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.formats.matpower_writer import text_of_tables
@@ -55,9 +56,9 @@ def blank(network: Network, keep: Collection[str] = ()) -> Network:
     case = network.case
     tables = {name: _blank_table(case, name) for name in REQUIRED_COLUMNS}
     text = text_of_tables(tables, case.base_mva) + kept_text(case, keep)
-    nothing = np.zeros_like(network.loads.values)
     written = parse_matpower(text, case.name, case.name)
-    return build_network(with_released_loads(written, network.load_buses, nothing))
+    nothing = np.zeros_like(network.loads.values)
+    return build_network(_with_loads(written, network.load_buses, nothing, LoadList.none()))
 
 
 def _blank_table(case: CaseFile, name: str) -> FloatArray:
@@ -81,9 +82,17 @@ def _without_rest(gencost: FloatArray) -> FloatArray:
 
 
 def publish(
-    blank_network: Network, p: FloatArray, q: FloatArray, point: OperatingPoint
+    blank_network: Network, p: FloatArray, q: FloatArray, point: OperatingPoint, idle: LoadList
 ) -> PublishedCase:
-    """Return a blank network's file with loads and an operating point, read back as others will."""
+    """Return a blank network's file with loads and an operating point, read back as others will.
+
+    Args:
+        blank_network: The network without its loads.
+        p: Active power of each load in service in p.u.
+        q: Reactive power of each.
+        point: The operating point.
+        idle: Released loads that are out of service, which the network does not have.
+    """
     network = blank_network.with_loads(p, q)
     buses, gens, base = network.buses, network.generators, network.base_mva
     values = [
@@ -99,18 +108,16 @@ def publish(
         for row, value in zip(rows, numbers, strict=True)
     ]
     case = _edited(network.case, edits)
-    return read_published(with_released_loads(case, network.load_buses, load_cells(network)))
+    return read_published(_with_loads(case, network.load_buses, network.loads.values, idle))
 
 
-def with_released_loads(case: CaseFile, load_buses: Sequence[int], loads: FloatArray) -> CaseFile:
-    """Return a published case with its loads one by one, known by bus and number alone.
-
-    Args:
-        case: The case, whose bus table has the sums.
-        load_buses: The number of each load's bus.
-        loads: P and Q of each load in MW and MVAr.
-    """
-    return replace(case, loads=loads_at_buses(load_buses, *loads.T.tolist()))
+def _with_loads(
+    case: CaseFile, load_buses: Sequence[int], loads: FloatArray, idle: LoadList
+) -> CaseFile:
+    """Return a case, whose bus table has the sums, with its loads one by one, in p.u. here."""
+    buses = [*load_buses, *idle.bus.tolist()]
+    p, q = load_cells(np.concatenate([loads, idle.values]), case.base_mva).T.tolist()
+    return replace(case, loads=loads_at_buses(buses, p, q, in_service=len(load_buses)))
 
 
 def read_published(case: CaseFile) -> PublishedCase:

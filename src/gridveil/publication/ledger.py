@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from gridveil.errors import GridveilError
 from gridveil.files import write_atomically
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
@@ -161,8 +162,16 @@ def check(ledger: LedgerLike | None = None) -> Inspection:
 
     Args:
         ledger: The ledger, or its place; None for the user's own.
+
+    Raises:
+        GridveilError: There is no ledger at this place: nothing can be said of it.
     """
     with existing_ledger(ledger) as book:
+        if book.was_made:
+            raise GridveilError(
+                "there is no ledger to check: none was opened here so far. Is it in another file "
+                "or database? Name that one with --ledger (ledger= in Python)"
+            )
         return book.inspect()
 
 

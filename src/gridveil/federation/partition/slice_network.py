@@ -14,7 +14,6 @@ from gridveil.network.case_file import CaseFile
 from gridveil.network.components import Buses, Generators, Lines, Loads
 from gridveil.network.costs import CostFunctions
 from gridveil.network.network import Network
-from gridveil.network.source_loads import numbers_at_buses
 
 _NO_ROW = -1
 _UNKNOWN_LIMITS = (1.0, 1.0)
@@ -70,7 +69,7 @@ def _loads(party_slice: Slice, index: dict[int, int]) -> Loads:
     values = party_slice.true_loads()
     return Loads(
         bus=np.array([index[bus] for bus in party_slice.load_buses], dtype=np.int64),
-        number=np.array(numbers_at_buses(party_slice.load_buses), dtype=np.int64),
+        number=np.array([load.number for load in party_slice.loads], dtype=np.int64),
         p=values[:, 0],
         q=values[:, 1],
         row=np.full(len(values), _NO_ROW),

@@ -49,25 +49,29 @@ class CaseFormat(ABC):
             GridveilError: The file cannot be written, or cannot hold this network.
         """
 
-    def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
-        """Write a copy of the file that a network was read from, with this network's loads.
+    def write_back(self, network: Network, source: Path, path: Path) -> list[str]:  # noqa: ARG002
+        """Write a copy of a source in which the loads of a network stand, and nothing else changed.
 
-        Loads are found by their keys. Names, indices and everything else stay; results of an
-        earlier power flow and loads that are out of service are cleared.
+        Loads are found by their keys (`network.load_identities`, `network.idle_loads`); idle ones
+        get what the network has for them, which is 0 where they were not released. Results of an
+        earlier power flow are cleared.
 
         Args:
-            network: The network, read from `source` or released from it.
-            source: The file it was read from.
-            path: The file to write, whole or not at all.
+            network: What was read from the source, with other loads.
+            source: A file of this format.
+            path: The copy.
 
         Returns:
-            Sentences on what the format cannot hold, or what still stands in the copy.
+            Sentences on what the format cannot hold, and on what else of the source may speak of
+            its loads in the copy.
 
         Raises:
-            GridveilError: The format cannot do this, or the source has other loads.
+            GridveilError: The format cannot do it, or the source has other loads.
         """
-        del network, path
-        raise GridveilError(f"{source}: loads cannot be written back into a {self.name} file")
+        raise GridveilError(
+            f"{source}: format {self.name!r} cannot be written back; loads.csv of the release has "
+            "every load"
+        )
 
     def with_public_injections(self, kinds: Sequence[str]) -> "CaseFormat":
         """Return this format, reading fixed injections of these kinds as public generators.
@@ -80,6 +84,18 @@ class CaseFormat(ABC):
         """
         raise GridveilError(
             f"public injections ({', '.join(kinds)}): {self.name} files have none of their own"
+        )
+
+
+class ReadOnlyFormat(CaseFormat):
+    """A format whose files hold more than a network: read, and at most filled in again."""
+
+    def write(self, network: Network, path: Path) -> None:
+        """Refuse."""
+        del network
+        raise GridveilError(
+            f"{path}: {self.name} files are not written from nothing; write a MATPOWER file (.m), "
+            "or loads into a copy of the file they came from"
         )
 
 

@@ -5,21 +5,23 @@ import hashlib
 import numpy as np
 
 from gridveil.errors import GridveilError
+from gridveil.network.components import LoadList
 from gridveil.network.network import Network
 from gridveil.network.surroundings import branches, surroundings
 from gridveil.privacy.ledger.records import LoadOwner, RegisterChoice
 
 
 def owner_of(network: Network, register: RegisterChoice | None = None) -> LoadOwner:
-    """Return the owner of all loads of a network, in the register it is said to belong to."""
-    idle = network.idle_loads
+    """Return the owner of the loads that a release lists, in the register it is said to be in."""
+    loads = network.listed_loads
+    idle = LoadList.none() if network.lists_idle_loads else network.idle_loads
     return LoadOwner(
         network=network_id(network),
         label=network.name,
         base_mva=network.base_mva,
-        buses=network.load_buses,
-        keys=[(load.key,) for load in network.load_identities],
-        surroundings=surroundings(network, network.load_buses),
+        buses=loads.bus.tolist(),
+        keys=[(load.key,) for load in loads.identities],
+        surroundings=surroundings(network, loads.bus.tolist()),
         idle=[load.key for load in idle.identities],
         idle_surroundings=surroundings(network, idle.bus.tolist()),
         branches=branches(network),

@@ -75,8 +75,8 @@ def discrete_laplace(count: int, scale: float) -> IntArray:
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     noise = dp.m.make_laplace(*space, scale=scale)
     threads = max(1, min(os.cpu_count() or 1, count // _DRAWS_FOR_A_THREAD))
+    zeros = np.array_split(np.zeros(count, dtype=np.int64), threads)
     if threads == 1:
-        return np.array(noise([0] * count), dtype=np.int64)
-    shares = [(count + i) // threads for i in range(threads)]
+        return np.array(noise(zeros[0]), dtype=np.int64)
     with ThreadPoolExecutor(threads) as pool:
-        return np.concatenate(list(pool.map(lambda n: np.array(noise([0] * n)), shares)))
+        return np.concatenate([np.array(z, dtype=np.int64) for z in pool.map(noise, zeros)])

@@ -9,8 +9,8 @@ This guards against our own mistakes. It speaks to the owner alone, knows nothin
 were made, and is no part of the promise: by construction it has nothing to find. No message shows a
 value; file, line and column say where it stands.
 
-In what the owner keeps of the source, raw loads and their sums alone are looked for: it was there
-before any noise, and agrees with some by chance.
+In what the owner keeps of the source, and among ratings, raw loads and their sums alone are looked
+for: they were there before any noise, and agree with some by chance.
 
 What it cannot see:
 
@@ -93,6 +93,8 @@ class Explained:
     """The step of the public grid in p.u., if loads were rounded to one."""
     kept: str = field(default="", repr=False)
     """What the owner publishes of the source as it stands, at the end of the case file."""
+    declared: str = field(default="", repr=False)
+    """Numbers that the owner calls public, such as ratings: explained, but not as raw loads."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,18 +143,21 @@ def refuse_matches(
 
 def scan(files: Mapping[str, bytes], network: Network, explained: Explained) -> tuple[Match, ...]:
     """Return every number of the files that agrees with raw loads and is not explained."""
-    known = _known(network, explained)
+    known = _known(network, explained.numbers, explained.texts)
+    public = _known(network, explained.numbers, (*explained.texts, explained.declared))
     secrets = secrets_of(network, explained.private, explained.released, explained.grid_step)
     raw = raw_secrets_of(network)
     kept = explained.kept.encode("utf-8", "surrogateescape")
     found: set[Match] = set()
     for file, data in files.items():
-        in_name = list(_in_text(file, "", secrets, known))
+        in_name = list(_in_text(file, "", secrets, public))
         label = "".join("#" if c.isdigit() else c for c in file) if in_name else file
         found |= {Match(label, 0, start + 1, what) for start, what in in_name}
         suffix = PurePosixPath(file).suffix.lower()
         made = data.removesuffix(kept)
-        found |= _in_part(label, suffix, b"", made, secrets, known)
+        found |= _in_part(label, suffix, b"", made, secrets, public)
+        if explained.declared:
+            found |= _in_part(label, suffix, b"", made, raw, known)
         found |= _in_part(label, suffix, made, data[len(made) :], raw, known)
     return tuple(sorted(found))
 
@@ -176,12 +181,14 @@ def _decoded(data: bytes) -> str:
     return data.replace(b"\0", b"").decode("utf-8", "surrogateescape")
 
 
-def _known(network: Network, explained: Explained) -> _Known:
+def _known(
+    network: Network, private: Iterable[FloatArray], made_before: Iterable[str | bytes]
+) -> _Known:
     texts = [
         text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
-        for text in explained.texts
+        for text in made_before
     ]
-    numbers = [np.asarray(array, dtype=float).ravel() for array in explained.numbers]
+    numbers = [np.asarray(array, dtype=float).ravel() for array in private]
     numbers += [readings(text, "", least_digits=1).value for text in texts]
     exact = np.abs(np.concatenate([*numbers, list(map(float, network.counts.values()))]))
     exact = exact[np.isfinite(exact)]

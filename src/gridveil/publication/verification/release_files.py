@@ -95,7 +95,7 @@ class ReleaseFiles:
     def loads(self) -> LoadsFile:
         """The table of loads, if it lists those of the certificate."""
         file = read_loads_file(self.contents[LOADS])
-        if not lists(file, self.certificate.load_buses, ()):
+        if not lists(file, self.certificate.load_buses, self.certificate.idle_load_buses):
             raise GridveilError(f"{LOADS} has other loads than the certificate lists")
         return file
 
@@ -103,7 +103,8 @@ class ReleaseFiles:
     def released_case(self) -> CaseFile:
         """The network's file with its loads one by one."""
         p, q = self.loads.values.T.tolist()
-        return replace(self.case, loads=loads_at_buses(self.loads.buses, p, q))
+        loads = loads_at_buses(self.loads.buses, p, q, in_service=len(self.load_rows))
+        return replace(self.case, loads=loads)
 
     @cached_property
     def network(self) -> Network:
