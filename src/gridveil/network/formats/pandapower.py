@@ -146,14 +146,10 @@ def _check_table(path: Path, name: str, text: object) -> None:
         table = json.loads(text) if isinstance(text, str) else text
     except json.JSONDecodeError as error:
         raise GridveilError(f"{where}: not JSON from character {error.pos} on") from None
-    parts = (
-        [table.get(part) for part in ("columns", "index", "data")]
-        if isinstance(table, dict)
-        else []
-    )
-    if len(parts) != 3 or not all(isinstance(part, list) for part in parts):
+    parts = table if isinstance(table, dict) else {}
+    columns, index, rows = (parts.get(part) for part in ("columns", "index", "data"))
+    if not (isinstance(columns, list) and isinstance(index, list) and isinstance(rows, list)):
         raise GridveilError(f"{where}: columns, index and data expected")
-    columns, index, rows = parts
     if len(index) != len(rows):
         raise GridveilError(f"{where}: {len(index)} indices for {len(rows)} rows")
     for key, row in zip(index, rows, strict=True):

@@ -146,7 +146,7 @@ def _tables(
 
 
 def _bus_table(place: Topology) -> FloatArray:
-    columns = {
+    columns: dict[str, Any] = {
         "bus_i": place.number, "type": np.where(place.isolated, ISOLATED, 1),
         "Gs": place.shunt[:, 0], "Bs": place.shunt[:, 1], "area": 1, "Vm": 1,
         "baseKV": place.base_kv, "zone": 1, "Vmax": place.v_max, "Vmin": place.v_min,
@@ -186,7 +186,7 @@ def _element_notes(net: Any, found: _Found, public: set[str]) -> list[str]:
             count //= 2 if kind is DC_LINE else 1
             how = "public fixed injections" if kind.public_as in public else "loads, protected"
             ends = ", two each" if kind is DC_LINE else ""
-            notes.append(f"{count} elements of net.{table} count as {how}{ends}")
+            notes.append(f"elements of net.{table} count as {how}{ends} ({count})")
     notes += [
         f"elements of net.{table} count as the sum of their phases"
         for table in ("asymmetric_load", "asymmetric_sgen")

@@ -206,8 +206,8 @@ def _bus_notes(net: Any, placed: Mapping[int, int], limited: BoolArray) -> list[
     if without:
         low, high = NO_LIMITS
         notes.append(
-            f"{without} buses have no voltage limits (min_vm_pu, max_vm_pu in net.bus): {low:g} to "
-            f"{high:g} p.u., as in pandapower's OPF"
+            "buses without voltage limits (min_vm_pu, max_vm_pu in net.bus) get "
+            f"{low:g} to {high:g} p.u., as in pandapower's OPF ({without})"
         )
     return notes
 
@@ -219,7 +219,7 @@ class _Branches:
         from pandapower.pypower import idx_brch  # type: ignore[import-untyped]
 
         def column(name: str) -> FloatArray:
-            return np.real(ppc["branch"][:, getattr(idx_brch, name)]).astype(float)
+            return np.asarray(np.real(ppc["branch"][:, getattr(idx_brch, name)]), dtype=float)
 
         self._net, self._range, self._ends = net, lookup, ends
         self.in_service = column("BR_STATUS") > 0
@@ -312,9 +312,9 @@ class _Branches:
         moved = int((on & ((self._g != 0) | (self._more_at_to != 0))).sum())
         if moved:
             notes.append(
-                f"iron losses and conductances of {moved} branches stand as shunts at their ends "
-                "(the equations stay the same)"
+                "iron losses and conductances stand as shunts at the ends of their branches, "
+                f"with the same equations ({moved})"
             )
         if "trafo3w" in self._range:
-            notes.append(f"{len(self._net.trafo3w)} three-winding transformers have star buses")
+            notes.append(f"three-winding transformers have star buses ({len(self._net.trafo3w)})")
         return notes
