@@ -57,7 +57,12 @@ class CaseSummary:
     size: CaseSize
 
 
-def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None) -> Network:
+def load_case(
+    name_or_path: str | Path,
+    load_buses: Sequence[int] | None = None,
+    *,
+    public_injections: Sequence[str] = (),
+) -> Network:
     """Read a network from a case file.
 
     Args:
@@ -68,6 +73,8 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
         load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.
+        public_injections: Kinds of fixed injections that are public, where the format has any:
+            "storage", "dcline", "boundary", … The others are loads, protected like all.
 
     Returns:
         The network in per unit, with only the components in service.
@@ -84,6 +91,8 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
     """
     path = find_case(name_or_path)
     chosen = format_of(path)
+    if public_injections:
+        chosen = chosen.with_public_injections(public_injections)
     try:
         found: object = chosen.read(path, load_buses)
     except GridveilError:

@@ -73,9 +73,38 @@ class CaseFormat(ABC):
             "every load"
         )
 
+    def with_public_injections(self, kinds: Sequence[str]) -> "CaseFormat":
+        """Return this format, reading fixed injections of these kinds as public generators.
+
+        Args:
+            kinds: Kinds that the format knows, such as "sgen"; the other injections are loads.
+
+        Raises:
+            GridveilError: The format has no such kind of injections.
+        """
+        raise GridveilError(
+            f"public injections ({', '.join(kinds)}): {self.name} files have none of their own"
+        )
+
 
 class ReadOnlyFormat(CaseFormat):
     """A format whose files hold more than a network: read, and at most filled in again."""
+
+    injection_kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of fixed injections that an owner may declare public."""
+
+    def __init__(self, public_injections: Sequence[str] = ()) -> None:
+        self._public = tuple(public_injections)
+
+    def with_public_injections(self, kinds: Sequence[str]) -> "CaseFormat":
+        """Return this format, with these kinds of its `injection_kinds` public."""
+        unknown = sorted(set(kinds) - set(self.injection_kinds))
+        if unknown:
+            raise GridveilError(
+                f"public injections: {unknown[0]!r} is none of {', '.join(self.injection_kinds)}, "
+                f"which {self.name} files have"
+            )
+        return type(self)(kinds)
 
     def write(self, network: Network, path: Path) -> None:
         """Refuse."""
