@@ -107,7 +107,7 @@ def measured(network: Network, true_cost: float, kind: str) -> dict[str, Any]:
     weights = metric_weights(mechanism.guarantee(), loads)
     try:
         costs, _ = private_costs(blank(network), mechanism.corrected(loads), 0, weights)
-        restored = restore(network, noisy, costs.for_beta(BETA).values, BETA, "central")
+        restored = restore(network, noisy, costs.for_beta(BETA, network).values, BETA, "central")
     except GridveilError as error:
         return {**found, "failed": str(error)[:80]}
     if not restored.status.solved:

@@ -1,6 +1,7 @@
 """Small cases written for the tests, and where the shared ones are."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from gridveil.network.case_file import REQUIRED_COLUMNS
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network
 from gridveil.network.formats.matpower_parser import parse_matpower
-from gridveil.network.from_case import network_from_tables
+from gridveil.network.from_case import network_from_case, network_from_tables
+from gridveil.network.library import find_case
 from gridveil.network.network import Network
 from gridveil.network.source_loads import SourceLoad
 
@@ -106,6 +108,17 @@ TINY = Case(
     gencost=[polynomial(0.02, 10.0, 5.0), polynomial(0.01, 20.0, 0.0)],
 )
 """Three buses in a triangle, two generators, two loads."""
+
+
+def without_costs(name: str) -> str:
+    """Return the text of a case by name without its table of costs."""
+    text = find_case(name).read_text()
+    return re.sub(r"mpc\.gencost\s*=\s*\[[^\]]*\];", "", text)
+
+
+def network_without_costs(name: str) -> Network:
+    """Return the network of a case by name, in a file without costs."""
+    return network_from_case(parse_matpower(without_costs(name), f"{name}.m", name))
 
 
 def _padded(name: str, rows: Sequence[Row]) -> Sequence[Row]:

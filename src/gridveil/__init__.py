@@ -71,6 +71,9 @@ if TYPE_CHECKING:
     from gridveil.network.library import (
         save_case as save_case,
     )
+    from gridveil.network.marginal_costs import (
+        with_marginal_costs as with_marginal_costs,
+    )
     from gridveil.network.network import Network as Network
     from gridveil.network.problems import CaseError as CaseError
     from gridveil.opf.acopf import (
@@ -145,6 +148,7 @@ if TYPE_CHECKING:
     from gridveil.privacy.ratings import read_ratings as read_ratings
     from gridveil.publication import ledger as ledger
     from gridveil.publication.costs import PublicCosts as PublicCosts
+    from gridveil.publication.dispatch import PublicDispatch as PublicDispatch
     from gridveil.publication.export import export_release as export_release
     from gridveil.publication.forecast.forecast import Forecast as Forecast
     from gridveil.publication.forecast.outlook import Outlook as Outlook
@@ -192,6 +196,7 @@ _MODULES = {
     "network.formats.base": ["CaseFormat"],
     "network.formats.registry": ["FORMATS"],
     "network.library": ["as_network", "cases", "list_cases", "load_case", "save_case"],
+    "network.marginal_costs": ["with_marginal_costs"],
     "network.network": ["Network"],
     "network.problems": ["CaseError"],
     "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
@@ -216,6 +221,7 @@ _MODULES = {
     "privacy.ratings": ["PublicRatings", "read_ratings"],
     "privacy.phase": ["NoisyLoads", "privatise", "simulate_loads"],
     "publication.costs": ["PublicCosts"],
+    "publication.dispatch": ["PublicDispatch"],
     "publication.export": ["export_release"],
     "publication.forecast.forecast": ["Forecast"],
     "publication.forecast.outlook": ["Outlook"],

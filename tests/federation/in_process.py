@@ -147,7 +147,7 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
 def together(network, costs, noisy, beta, **options):
     """Return the result of the engine in one process."""
     method = Agents(AgentOptions(**options))
-    (problem,) = fidelity_problems(network, [noisy], costs, beta, method, BandKind.GENERATOR)
+    (problem,) = fidelity_problems(network, [noisy], costs, beta, method, BandKind.COST)
     return method.solve(problem)
 
 

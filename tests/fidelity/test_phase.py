@@ -187,7 +187,7 @@ def test_bands_that_no_loads_can_meet_are_told():
         ({"beta": -0.1}, "beta: -0.1 must be 0 or more"),
         ({"beta": float("nan")}, "beta: nan must be"),
         ({"method": "magic"}, "method: 'magic' is none of central, bilevel"),
-        ({"band": "none"}, "band: 'none' is none of"),
+        ({"band": "all"}, "band: 'all' is none of"),
         ({"costs": np.zeros(3)}, "one finite number for each of the 2 generators"),
     ],
 )

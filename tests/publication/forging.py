@@ -29,10 +29,12 @@ from gridveil.publication.folder import (
 from gridveil.publication.report.redraw import redrawn_page
 from gridveil.publication.statements import (
     LOADS_COLUMNS,
+    TARGET_PRIVATE,
     invariants,
     is_private_as_a_whole,
     post_processing_sentences,
     ratings_source,
+    target_name,
     uncovered,
     whole_statement,
 )
@@ -93,7 +95,10 @@ class Forgery:
 
     def state_again(self, pairs: str = WITHIN_DISTANCE) -> None:
         """Let every sentence follow from the figures."""
-        of, costs, kept = self.protection, self.costs, self.content["kept"]
+        of, kept = self.protection, self.content["kept"]
+        target = target_name(self.fidelity["band"])
+        held_to = self.content["costs"] or self.content.get("dispatch")
+        costs = held_to or {"provenance": TARGET_PRIVATE, "source": ""}
         done = self.content.get("post_processing") or {}
         consumers, factor = done.get("consumers", []), done.get("power_factor")
         if done:
@@ -104,8 +109,10 @@ class Forgery:
             of["epsilon"], of["delta"], of["alpha_pu"], self.content["base_mva"], pairs,
             of["caution"],
         )  # fmt: skip
-        of["not_covered"] = uncovered(NOT_COVERED, costs["provenance"], of["delta"])
-        self.content["statement"] = whole_statement(costs["provenance"], kept, of["epsilon"])
+        of["not_covered"] = uncovered(NOT_COVERED, costs["provenance"], of["delta"], target)
+        self.content["statement"] = whole_statement(
+            costs["provenance"], kept, of["epsilon"], target
+        )
         self.content["private_as_a_whole"] = is_private_as_a_whole(costs["provenance"], kept)
         self.content["invariants"] = [
             {"what": what, "provenance": provenance}
@@ -116,6 +123,7 @@ class Forgery:
                 bool(consumers),
                 factor,
                 ratings_source(of["parameters"]),
+                target,
             )
         ]
 

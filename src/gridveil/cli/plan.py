@@ -15,6 +15,8 @@ from gridveil.cli.options import (
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DispatchOption,
+    DispatchSourceOption,
     FidelityOptions,
     IdleLoadsOption,
     LedgerOption,
@@ -47,6 +49,8 @@ class ForecastOptions:
     ] = False
     costs: CostsOption = None
     costs_source: CostsSourceOption = ""
+    dispatch: DispatchOption = None
+    dispatch_source: DispatchSourceOption = ""
     declare_public: DeclarePublicOption = None
     cost_budget: Annotated[
         str | None, typer.Option(help="Part of ε that buys a private total load, for private O*.")

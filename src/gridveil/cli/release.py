@@ -17,6 +17,8 @@ from gridveil.cli.options import (
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DispatchOption,
+    DispatchSourceOption,
     FidelityOptions,
     IdleLoadsOption,
     JsonOption,
@@ -48,6 +50,8 @@ class ReleaseOptions:
     ] = False
     costs: CostsOption = None
     costs_source: CostsSourceOption = ""
+    dispatch: DispatchOption = None
+    dispatch_source: DispatchSourceOption = ""
     declare_public: DeclarePublicOption = None
     cost_budget: Annotated[
         str | None,
@@ -181,6 +185,8 @@ def release(
             agents=options,
             costs=choices.costs,
             costs_source=choices.costs_source,
+            dispatch=choices.dispatch,
+            dispatch_source=choices.dispatch_source,
             declare_public=choices.declare_public or (),
             cost_budget=choices.cost_budget,
             keep=choices.keep or (),
@@ -248,13 +254,17 @@ def _print_release(
     console.print(protection.promise)
     if certificate.post_processing is not None:
         console.print(" ".join(certificate.post_processing.sentences))
-    console.print(
-        f"AC-feasible to {fidelity.max_violation:.0e} p.u.; cost of its dispatch "
-        f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "
-        f"{fidelity.cost_gap_optimal:+.3%} against O*, {certificate.costs.source}"
-    )
-    if certificate.costs.true_cost is not None:
-        console.print(certificate.costs.true_cost.meaning)
+    feasible = f"AC-feasible to {fidelity.max_violation:.0e} p.u."
+    if certificate.costs is None:
+        source = "" if certificate.dispatch is None else f", {certificate.dispatch.source}"
+        console.print(f"{feasible}; {fidelity.headline}{source}")
+    else:
+        console.print(
+            f"{feasible}; cost of its dispatch {fidelity.cost_gap_dispatch:+.3%}, of its optimal "
+            f"dispatch {fidelity.cost_gap_optimal:+.3%} against O*, {certificate.costs.source}"
+        )
+        if certificate.costs.true_cost is not None:
+            console.print(certificate.costs.true_cost.meaning)
     console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} up to this draw")
     if private_report:
         console.print(

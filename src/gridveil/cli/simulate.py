@@ -94,11 +94,9 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
     restored = result.restored
     console.print("simulation, not private: float noise from a seed", style="yellow")
     console.print(restored.status.value, style="green" if restored.status.solved else "bold red")
-    noisy = (
-        f"feasible, cost off by {figures['noisy_cost_gap']:+.2%}"
-        if figures["noisy_feasible"]
-        else "AC-infeasible"
-    )
+    off, feasible = figures["noisy_cost_gap"], figures["noisy_feasible"]
+    about = "" if off is None else f", cost off by {off:+.2%}"
+    noisy = f"feasible{about}" if feasible else "AC-infeasible"
     if figures["noisy_feasible"] is not None:
         console.print(f"noise alone: {noisy}")
     if figures["displacement"] is not None:
@@ -106,6 +104,11 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
             f"loads moved by {figures['displacement']:.4f} p.u. in all; largest violation "
             f"{figures['max_violation']:.1e} p.u."
         )
+    if figures["largest_deviation"] is not None:
+        console.print(
+            f"outputs within {figures['largest_deviation']:.3%} of their range of the dispatch p*"
+        )
+    if figures["cost_gap_dispatch"] is not None:
         console.print(
             f"cost of the dispatch found {figures['cost_gap_dispatch']:+.3%} (worst generator "
             f"{figures['worst_generator_gap']:.3%})"
@@ -129,5 +132,7 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
             f"agents: {restored.agents.status.value}"
         )
     seconds = figures["acopf_seconds"]
-    before = "" if seconds is None else f", after {seconds:.2f} s for the AC-OPF that gave O*"
+    before = (
+        "" if seconds is None else f", after {seconds:.2f} s for the AC-OPF of the network itself"
+    )
     console.print(f"{restored.solves} solves in {restored.seconds:.2f} s{before}", style="dim")

@@ -35,6 +35,9 @@ def verify(
     costs: Annotated[
         Path | None, typer.Option(help="Also check O* against these published costs (CSV).")
     ] = None,
+    dispatch: Annotated[
+        Path | None, typer.Option(help="Also check p* against this published dispatch (CSV).")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check every claim of a release's certificate; nothing but its folder is needed.
@@ -49,7 +52,7 @@ def verify(
     from gridveil.publication.verification.verify import verify as check
 
     with error_console.status("verifying …"):
-        result = check(folder, key, costs)
+        result = check(folder, key, costs, dispatch)
     if as_json:
         print_json(result.figures())
     else:

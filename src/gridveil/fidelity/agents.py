@@ -20,9 +20,9 @@ from gridveil.admm.result import AgentRun
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import Band, cost_bands
+from gridveil.fidelity.bands import Band
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
-from gridveil.fidelity.central import Attempt, nearest_loads
+from gridveil.fidelity.central import Attempt, bands_of, nearest_loads
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.status import Status
@@ -52,7 +52,7 @@ class Agents(FidelityMethod):
 
     def check(self, band: BandKind) -> None:
         """Refuse a band on the total cost, and a GPU that is not there."""
-        if band is not BandKind.GENERATOR:
+        if band is BandKind.TOTAL:
             raise GridveilError(
                 "a band on the total cost couples all generators, which agents on their own cannot "
                 "keep; use the bands per generator, or another method"
@@ -61,7 +61,7 @@ class Agents(FidelityMethod):
 
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the loads that the agents agree on."""
-        bands = cost_bands(problem.network, problem.costs, problem.beta)
+        bands, _ = bands_of(problem.network, problem.target, problem.beta, problem.band)
         layout = build_layout(problem.network, [band.intervals for band in bands])
         with stop_on_interrupt() as stop:
             run = run_agents(layout, _draw(problem), self.options, stop)
@@ -84,7 +84,7 @@ class Agents(FidelityMethod):
         if not problems:
             return []
         first = problems[0]
-        bands = cost_bands(first.network, first.costs, first.beta)
+        bands, _ = bands_of(first.network, first.target, first.beta, first.band)
         layout = build_layout(first.network, [band.intervals for band in bands])
         draws = [_draw(problem) for problem in problems]
         with stop_on_interrupt() as stop:

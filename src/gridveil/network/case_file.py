@@ -34,6 +34,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 REQUIRED_COLUMNS: Mapping[str, int] = {"bus": 13, "gen": 10, "branch": 11, "gencost": 5}
 """The least number of columns of each table every case must have."""
 
+NO_COST = (2.0, 0.0, 0.0, 1.0, 0.0)
+"""The row of gencost of a generator without a cost: a polynomial whose only number is 0."""
+
 LOAD_COLUMNS = {("bus", "Pd"), ("bus", "Qd")}
 """The columns whose values no message may show."""
 

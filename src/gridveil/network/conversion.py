@@ -173,7 +173,7 @@ def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
         ),
         generators=Generators(
             bus=at_bus("gen", "bus", "generators"),
-            costs=_costs(case.tables["gencost"].values[rows["generators"]], case.base_mva),
+            costs=cost_functions(case.tables["gencost"].values[rows["generators"]], case.base_mva),
             row=rows["generators"],
             **values("generators"),
         ),
@@ -274,7 +274,7 @@ def _refuse_unsaveable(network: Network, source: Network) -> None:
         raise GridveilError(f"cannot save {network.name}: base_mva differs from its source file")
 
 
-def _costs(rows: FloatArray, base_mva: float) -> CostFunctions:
+def cost_functions(rows: FloatArray, base_mva: float) -> CostFunctions:
     """Turn gencost rows into cost functions of the output in p.u."""
     model, count = rows[:, 0], rows[:, 3].astype(np.int64)
     polynomial = model == POLYNOMIAL

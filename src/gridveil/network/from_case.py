@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from gridveil.arrays import FloatArray
+from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.network.case_file import COLUMNS, CaseFile
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import ISOLATED, build_network, bus_rows, has_load
-from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.formats.matpower_parser import parse_matpower, texts_of
 from gridveil.network.formats.matpower_writer import text_of_tables
 from gridveil.network.load_values import sums_by_row
 from gridveil.network.network import Network
@@ -42,7 +42,14 @@ def network_from_case(case: CaseFile, load_buses: Sequence[int] | None = None) -
         raise CaseError(case.source, problems)
     if load_buses is not None:
         _check_list(case, load_buses)
-    return build_network(case, rows)
+    network = build_network(case, rows)
+    return replace(network, fuels=_fuels(case, network.generators.row))
+
+
+def _fuels(case: CaseFile, rows: IntArray) -> tuple[str, ...] | None:
+    """Return the fuels of generators by their rows, as mpc.genfuel names them; None without it."""
+    named = texts_of(case.others.get("genfuel", ""))
+    return tuple(named[row] for row in rows) if len(named) == len(case.tables["gen"]) else None
 
 
 def network_from_tables(

@@ -56,6 +56,9 @@ class Network(ArrayRecord):
     conversion_notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """What a reader did with elements that no network has as they are, in sentences."""
 
+    fuels: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+    """The fuel of each generator, empty where there is none, if the source knows fuels."""
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
         idle = f", {len(self.idle_loads)} loads out of service" if len(self.idle_loads) else ""
@@ -75,6 +78,17 @@ class Network(ArrayRecord):
             "generators": len(self.generators),
             "lines": len(self.lines),
         }
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether any generator costs anything; a source may know no costs at all.
+
+        Example:
+            >>> from gridveil import load_case
+            >>> load_case("case5_pjm").has_costs
+            True
+        """
+        return self.generators.costs.any()
 
     def with_loads(self, p: FloatArray, q: FloatArray) -> "Network":
         """Return the same network with other loads.

@@ -12,6 +12,7 @@ from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Component, Network
+from gridveil.network.proportional import proportional_coefficients
 from gridveil.opf import ipopt
 from gridveil.opf.diagnosis import Diagnosis, diagnose
 from gridveil.opf.operating_point import (
@@ -75,7 +76,8 @@ class OPFResult(ArrayRecord):
 
     def __repr__(self) -> str:
         name, status = self.network.name, self.status.name.lower()
-        cost = f", {self.cost:,.2f} $/h" if self.status.solved else ""
+        priced = self.status.solved and self.network.has_costs
+        cost = f", {self.cost:,.2f} $/h" if priced else ""
         return (
             f"OPFResult({name!r}: {status}{cost}, largest violation {self.max_violation:.1e} p.u.)"
         )
@@ -83,7 +85,7 @@ class OPFResult(ArrayRecord):
     def _repr_html_(self) -> str:
         """Return status, cost and largest violation as a table."""
         rows = [("status", self.status.value)]
-        if self.status.solved:
+        if self.status.solved and self.network.has_costs:
             rows.append(("cost", f"{self.cost:,.2f} $/h"))
         rows.append(("largest violation", f"{self.max_violation:.1e} p.u."))
         return html_table(f"AC-OPF of {self.network.name}", (), rows)
@@ -92,8 +94,8 @@ class OPFResult(ArrayRecord):
         """Return what `gridveil solve --json` prints, the case aside.
 
         Returns:
-            Status, cost in $/h (None without a solution), violations in p.u., sizes, seconds and
-            diagnosis, by name.
+            Status, cost in $/h (None without a solution or costs), violations in p.u., sizes,
+            seconds and diagnosis, by name.
 
         Example:
             >>> figures = solve_acopf("case5_pjm").figures()
@@ -104,7 +106,7 @@ class OPFResult(ArrayRecord):
         return {
             "status": self.status.name.lower(),
             "message": self.status.value,
-            "cost": self.cost if self.status.solved else None,
+            "cost": self.cost if self.status.solved and self.network.has_costs else None,
             "max_violation": self.max_violation,
             "violations": vars(self.violations),
             **self.network.counts,
@@ -181,6 +183,9 @@ def solve_acopf(
 ) -> OPFResult:
     """Find the cheapest dispatch of a network (AC-OPF) with Ipopt.
 
+    A network without costs gets the proportional dispatch: each unit loaded in the same share of
+    its range, as far as limits allow (`gridveil.network.proportional`). Costs and prices are 0.
+
     Where Ipopt ends without a solution, a second problem seeks the point with the least total
     excess over the limits. If its excess is 0, Ipopt starts again from there. Otherwise that point
     is returned, with a diagnosis of what the network is short of.
@@ -226,7 +231,7 @@ def solve_acopf(
             point, status = diagnosis.point, Status.INFEASIBLE
     costs = network.generators.costs(point.p)
     flow_from, flow_to = complex_flows(network, point)
-    prices = solution.g_multipliers / network.base_mva
+    prices = solution.g_multipliers / network.base_mva * network.has_costs
     return OPFResult(
         network=network,
         status=status,
@@ -249,7 +254,8 @@ def _acopf_program(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
     builder = ProgramBuilder(network, *network.bus_load())
     gens, costs = network.generators, network.generators.costs
-    builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, costs.coefficients)
+    minimised = costs.coefficients if network.has_costs else proportional_coefficients(network)
+    builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, minimised)
     # A piecewise-linear cost is a variable above all its segments: height − slope p ≥ intercept.
     piecewise = np.unique(costs.segment_generator)
     unbounded = np.full(len(piecewise), np.inf)

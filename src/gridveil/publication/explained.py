@@ -13,6 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from gridveil.arrays import FloatArray
+from gridveil.fidelity.bands import shares_of_range
+from gridveil.fidelity.base import BandKind
+from gridveil.fidelity.result import Restored
 from gridveil.network.case_file import COLUMNS
 from gridveil.network.components import LoadList
 from gridveil.network.network import Network
@@ -108,9 +111,7 @@ def _restored(made: Release) -> Iterator[FloatArray]:
     yield np.array([(loading > hot).sum() for hot in (-1.0, HOT)])
     yield np.array([np.isfinite(network.lines.rate).sum()])
     yield network.lines.rate * base
-    yield network.generators.costs(point.p)
-    yield _relative(network.generators.costs(point.p), made.restored.costs)
-    yield made.restored.costs
+    yield from _held_to(made.restored)
     if HISTORY in made.files:  # of agents, which had private loads only
         history = read_history(made.files[HISTORY])
         yield np.stack([history.primal, history.dual, history.rho, history.cost])
@@ -122,10 +123,21 @@ def _restored(made: Release) -> Iterator[FloatArray]:
 def _stated(made: Release) -> Iterator[FloatArray]:
     """Give the figures of the certificate."""
     stated = made.certificate
-    if stated.costs.true_cost is not None:
+    if stated.costs is not None and stated.costs.true_cost is not None:
         yield np.array([stated.costs.true_cost.low, stated.costs.true_cost.high])
     figures = {**vars(stated.fidelity), **vars(stated.fidelity.violations)}
     yield np.array([value for value in figures.values() if isinstance(value, float)])
+
+
+def _held_to(restored: Restored) -> Iterator[FloatArray]:
+    """Give the numbers of what generators are held to, and how far they are from it."""
+    network, outputs = restored.network, restored.point.p
+    if restored.band.on_costs:
+        costs = network.generators.costs(outputs)
+        yield from (costs, _relative(costs, restored.target), restored.target)
+    if restored.band is BandKind.DISPATCH:
+        yield restored.target * network.base_mva
+        yield shares_of_range(network.generators, outputs, restored.target)
 
 
 def _relative(costs: FloatArray, targets: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from gridveil.arrays import IntArray
 from gridveil.network.load_tables import Place
 from gridveil.network.network import Network
 from gridveil.publication.post_processing import PostProcessing
-from gridveil.publication.statements import COSTS_DERIVED, COSTS_PUBLISHED
+from gridveil.publication.statements import COSTS, TARGET_DERIVED, TARGET_PUBLISHED
 
 _SHOWN = 5
 """Components that are named; the others are counted."""
@@ -25,21 +25,23 @@ def public_parts(
     kept: Collection[str],
     done: PostProcessing,
     ratings: str = "",
+    target: str = COSTS,
 ) -> tuple[str, ...]:
     """Return what is published as it is, a phrase for each kind.
 
     Args:
         network: The network.
-        provenance: Where the costs O* come from.
+        provenance: Where what generators are held to comes from.
         kept: What of the source file is published as it stands.
         done: What is done to the private loads.
         ratings: Where the ratings of loads were published; empty where none are used.
+        target: What generators are held to.
     """
     rated = (f"the rating of every load, from {ratings}",) if ratings else ()
-    return (*_parts(network, provenance, kept), *rated, *_declared(network, done))
+    return (*_parts(network, provenance, kept, target), *rated, *_declared(network, done))
 
 
-def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator[str]:
+def _parts(network: Network, provenance: str, kept: Collection[str], target: str) -> Iterator[str]:
     buses, gens, lines = network.buses, network.generators, network.lines
     yield f"the name {network.name!r} and the base of {network.base_mva:g} MVA"
     yield _load_places(network)
@@ -48,7 +50,8 @@ def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator
         "voltages"
     )
     yield f"{len(lines)} lines and transformers in service: ends, impedances, taps, limits"
-    yield f"{len(gens)} generators in service: bus, limits, cost functions"
+    costs = "cost functions" if network.has_costs else "without costs"
+    yield f"{len(gens)} generators in service: bus, limits, {costs}"
     consumers = np.flatnonzero((gens.p_min < 0) & (gens.p_max <= 0))
     if len(consumers):
         names = [network.generator_name(g) for g in consumers]
@@ -68,11 +71,15 @@ def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator
     idle = out["branch"] - len(lines) + out["gen"] - len(gens)
     if idle:
         yield f"{idle} lines and generators that are out of service, with all their columns"
-    if provenance == COSTS_PUBLISHED:
-        yield "the costs O*, which were published before"
-    if provenance == COSTS_DERIVED:
-        yield "the costs O* of the raw loads, by your declaration"
+    if provenance == TARGET_PUBLISHED:
+        yield f"{target}, which {_was(target)} published before"
+    if provenance == TARGET_DERIVED:
+        yield f"{target} of the raw loads, by your declaration"
     yield from (f"{kind} of the source file, as they stand" for kind in kept)
+
+
+def _was(target: str) -> str:
+    return "were" if target == COSTS else "was"
 
 
 def _declared(network: Network, done: PostProcessing) -> Iterator[str]:

@@ -12,7 +12,7 @@ from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS
 from gridveil.privacy.guarantee import WITHIN_BOUNDS
 from gridveil.publication.signing import SignatureCheck, SignatureState
-from gridveil.publication.statements import DERIVED_SOURCE, EARLIER_RELEASES, FIRST_RELEASE
+from gridveil.publication.statements import EARLIER_RELEASES, FIRST_RELEASE, derived_source
 from gridveil.publication.verification.verify import NO_STATEMENT, Verification
 from tests.cases import TINY
 from tests.publication.forging import Forgery, broken
@@ -420,7 +420,7 @@ def test_what_was_spent_is_counted_at_a_distance(forged, out):
 
 
 def test_costs_that_are_derived_say_where_from(forged, out):
-    forged.costs.update(provenance="derived", source=DERIVED_SOURCE, true_cost=None)
+    forged.costs.update(provenance="derived", source=derived_source(), true_cost=None)
     forged.state_again()
     assert broken(forged.write(out)) == []
     forged.costs["source"] = "annual report"

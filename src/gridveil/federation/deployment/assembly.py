@@ -39,10 +39,11 @@ from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
-from gridveil.publication.costs import Provenance, PublicCosts
+from gridveil.publication.costs import PublicCosts
 from gridveil.publication.make import Basis, Release, certify, draft
 from gridveil.publication.signing import read_private_key
-from gridveil.publication.statements import DERIVED_SOURCE, private_source
+from gridveil.publication.statements import derived_source, private_source
+from gridveil.publication.targets import Provenance
 
 
 def assemble(
@@ -89,7 +90,7 @@ def assemble(
         network,
         read,
         provenance,
-        {Provenance.DERIVED: DERIVED_SOURCE, Provenance.PRIVATE: private_source(0.0)}.get(
+        {Provenance.DERIVED: derived_source(), Provenance.PRIVATE: private_source(0.0)}.get(
             provenance, costs_source
         ),
         None if outcome is None else outcome.residuals,
@@ -114,7 +115,9 @@ def assemble_release(
     """
     _check(network, contributions)
     first = contributions[0]
-    public = _public_costs(network, contributions, provenance, source).for_beta(first.run.beta)
+    public = _public_costs(network, contributions, provenance, source).for_beta(
+        first.run.beta, network
+    )
     restored = _restored(network, contributions, public.values)
     basis = Basis(
         release_id=first.run.id,
@@ -123,9 +126,9 @@ def assemble_release(
         origin=Origin.EXACT,
         epsilon_costs=0.0,
         entry=_entry(contributions),
-        costs=public,
+        target=public,
         beta=first.run.beta,
-        band=BandKind.GENERATOR,
+        band=BandKind.COST,
         method=Agents,
     )
     return certify(blank(network), basis, restored, _history(residuals), key)
@@ -146,9 +149,9 @@ def draft_of_run(network: Network, run: Run, costs: PublicCosts) -> Certificate:
         origin=Origin.EXACT,
         epsilon_costs=0.0,
         entry=Entry("", epsilon, epsilon, None),
-        costs=costs,
+        target=costs,
         beta=run.beta,
-        band=BandKind.GENERATOR,
+        band=BandKind.COST,
         method=Agents,
     )
     return draft(network, basis)
@@ -242,9 +245,7 @@ def _restored(
     weights = metric_weights(_guarantee(contributions), target)
     best, solves, _ = nearest_loads(network, target, bands, None, (), start, weights)
     found = Found(best.status, best.p, best.q, best.point, bands, solves, first.iterations)
-    problem = FidelityProblem(
-        blank(network), target, costs, first.run.beta, BandKind.GENERATOR, weights
-    )
+    problem = FidelityProblem(blank(network), target, costs, first.run.beta, BandKind.COST, weights)
     return evaluate(problem, Agents.name, found, 0.0)
 
 

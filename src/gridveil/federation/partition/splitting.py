@@ -32,15 +32,10 @@ from gridveil.network.network import Network
 from gridveil.network.surroundings import surroundings
 from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.plausible_distance import plausible_range
-from gridveil.publication.costs import (
-    CostsLike,
-    Provenance,
-    PublicCosts,
-    as_public_costs,
-    cost_provenance,
-    derived_costs,
-)
+from gridveil.publication.costs import CostsLike, PublicCosts, derived_costs
 from gridveil.publication.folder import write_folder
+from gridveil.publication.target_choice import TargetChoice, choose_target
+from gridveil.publication.targets import Provenance
 
 T = TypeVar("T")
 
@@ -75,9 +70,9 @@ def split(
         >>> slices[0].party, slices[0].neighbours
         ('party-1', ('party-2', 'party-3'))
     """
-    network = as_network(network)
+    choice = choose_costs(as_network(network), costs, costs_source, declare_public)
+    network, public = choice.network, _costs(choice, costs)
     owned = as_partition(partition, network)
-    public = _costs(network, costs, costs_source, declare_public)
     buses = _buses(network, owned)
     loads = _loads(network, owned)
     generators = _generators(network, owned, public.values)
@@ -100,19 +95,30 @@ def split(
     ]
 
 
-def _costs(
+def choose_costs(
     network: Network,
     costs: CostsLike | None,
     source: str,
     declare_public: Collection[str] | str,
-) -> PublicCosts:
-    provenance = cost_provenance(costs, source, declare_public)
+) -> TargetChoice:
+    """Return what costs parties keep, or refuse a network that has none: parties know no others."""
+    choice = choose_target(network, None, costs, source, None, "", declare_public)
+    if not choice.band.on_costs:
+        raise GridveilError(
+            f"{network.name} has no generator costs, and parties keep bands on costs only. Give "
+            "marginal costs (--costs FILE; with_marginal_costs in Python), or make the release in "
+            "one place: gridveil release --band dispatch"
+        )
+    return choice
+
+
+def _costs(choice: TargetChoice, costs: CostsLike | None) -> PublicCosts:
     if isinstance(costs, PublicCosts):
         return costs
-    if provenance is Provenance.DERIVED:
-        return derived_costs(network)
-    if provenance is Provenance.PUBLISHED and costs is not None:
-        return as_public_costs(costs, source, network)
+    if isinstance(choice.known, PublicCosts):
+        return choice.known
+    if choice.provenance is Provenance.DERIVED:
+        return derived_costs(choice.network)
     raise GridveilError(
         "--costs (costs in Python): a slice holds the costs O* of its generators, and private ones "
         "follow from loads that no party has drawn yet. Give costs that were published "

@@ -10,7 +10,7 @@ from gridveil.fidelity.result import relative_gap
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
-from gridveil.publication.certificate import Certificate
+from gridveil.publication.certificate import Certificate, TrueCost
 from gridveil.publication.report.charts import Curve, scatter
 from gridveil.publication.report.html import details, escape, html_page
 
@@ -68,15 +68,21 @@ def private_page(
         f"noise, and by less than {np.median(moved[1]):,.1f} MVA in all. On the dashed line a "
         f"value is what it was.</p>"
         f"{details('All loads as a table, in MW and MVAr', heads, rows)}</header>"
-        f"<section><h2>The true optimal cost</h2><p>{escape(_true_cost(network, certificate))}</p>"
-        "</section>"
+        f"{_true_cost(network, certificate)}"
     )
     return html_page(f"{WARNING}: {network.name}", body + "".join(parts))
 
 
 def _true_cost(network: Network, certificate: Certificate) -> str:
-    """Say what the true network costs at its cheapest, beside what the release says."""
-    stated, interval = certificate.fidelity.cost_optimal, certificate.costs.true_cost
+    """Return what the true network costs at its cheapest, beside what the release says of costs."""
+    if certificate.costs is None or certificate.fidelity.cost_optimal is None:
+        return ""
+    text = _compared(network, certificate.fidelity.cost_optimal, certificate.costs.true_cost)
+    return f"<section><h2>The true optimal cost</h2><p>{escape(text)}</p></section>"
+
+
+def _compared(network: Network, stated: float, interval: TrueCost | None) -> str:
+    """Say what the true network costs at its cheapest, and whether the interval holds it."""
     released, true = f"Of the release: {stated:,.2f} $/h", solve_acopf(network)
     if not true.status.solved:
         return f"Of the true network: {true.status.value}. {released}."
