@@ -75,8 +75,8 @@ def load_case(
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.
         public_injections: Kinds of fixed injections that are public, where the format has any:
-            "sgen", "storage", "ward" and "dcline" of pandapower. The others are loads, protected
-            like all.
+            "sgen", "storage", "ward" and "dcline" of pandapower; "storage", "dcline", "boundary",
+            "svc" and "injection" of what PowSyBl reads. The others are loads, protected like all.
 
     Returns:
         The network in per unit, with only the components in service.

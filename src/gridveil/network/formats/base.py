@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
@@ -20,6 +20,11 @@ class CaseFormat(ABC):
     """What messages call it: "matpower"."""
     suffixes: ClassVar[tuple[str, ...]]
     """Suffixes of its files in lower case, the dot included."""
+    injection_kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of fixed injections that an owner may declare public."""
+
+    def __init__(self, public_injections: Sequence[str] = ()) -> None:
+        self._public = tuple(public_injections)
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -73,18 +78,26 @@ class CaseFormat(ABC):
             "every load"
         )
 
-    def with_public_injections(self, kinds: Sequence[str]) -> "CaseFormat":
+    def with_public_injections(self, kinds: Sequence[str]) -> Self:
         """Return this format, reading fixed injections of these kinds as public generators.
 
         Args:
-            kinds: Kinds that the format knows, such as "sgen"; the other injections are loads.
+            kinds: Some of its `injection_kinds`; the other injections are loads.
 
         Raises:
             GridveilError: The format has no such kind of injections.
         """
-        raise GridveilError(
-            f"public injections ({', '.join(kinds)}): {self.name} files have none of their own"
-        )
+        if not self.injection_kinds:
+            raise GridveilError(
+                f"public injections ({', '.join(kinds)}): {self.name} files have none of their own"
+            )
+        unknown = sorted(set(kinds) - set(self.injection_kinds))
+        if unknown:
+            raise GridveilError(
+                f"public injections: {unknown[0]!r} is none of {', '.join(self.injection_kinds)}, "
+                f"which {self.name} files have"
+            )
+        return type(self)(kinds)
 
 
 class ReadOnlyFormat(CaseFormat):

@@ -16,6 +16,7 @@ from gridveil.network.formats.cgmes_profiles import (
     profiles_of,
     read_profiles,
 )
+from gridveil.network.formats.powsybl.injections import INJECTION_KINDS
 from gridveil.network.formats.powsybl.reader import import_pypowsybl, load_archive, network_of
 from gridveil.network.formats.text_cells import Cell, blanked, check_loads, with_cells
 from gridveil.network.formats.write_back import released_values
@@ -28,6 +29,7 @@ class CgmesFormat(ReadOnlyFormat):
 
     name = "cgmes"
     suffixes = (".zip", ".xml")
+    injection_kinds = INJECTION_KINDS
 
     def recognises(self, path: Path) -> bool:
         """Return whether this is a zip archive, a folder with profiles or one of them."""
@@ -51,7 +53,7 @@ class CgmesFormat(ReadOnlyFormat):
         except CaseError:
             check_well_formed(path, texts)
             raise
-        return network_of(source, path, load_buses)
+        return network_of(source, path, load_buses, public_injections=self._public)
 
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
         """Write a zip archive with this network's loads; see `CaseFormat.write_back`.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
 from gridveil.network.formats.fixed_width import cells_of_lines
+from gridveil.network.formats.powsybl.injections import INJECTION_KINDS
 from gridveil.network.formats.powsybl.reader import import_pypowsybl, load_text, network_of, text_of
 from gridveil.network.formats.text_cells import blanked, check_loads
 from gridveil.network.network import Network
@@ -23,6 +24,7 @@ class IeeeCdfFormat(ReadOnlyFormat):
 
     name = "ieee-cdf"
     suffixes = (".ieee", ".cdf")
+    injection_kinds = INJECTION_KINDS
 
     def recognises(self, path: Path) -> bool:
         """Return whether the second line begins the bus data."""
@@ -37,7 +39,7 @@ class IeeeCdfFormat(ReadOnlyFormat):
         check_loads(path, text, cells)
         base_mva = _base_mva(path, text)
         source = load_text(path, "txt", text, blanked(text, cells))
-        return network_of(source, path, load_buses, base_mva)
+        return network_of(source, path, load_buses, base_mva, None, self._public)
 
 
 def _check_sections(path: Path, text: str) -> None:

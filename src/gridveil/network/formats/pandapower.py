@@ -11,7 +11,8 @@ from gridveil.errors import GridveilError, raised_where
 from gridveil.files import read_file, write_atomically
 from gridveil.network.formats.base import CaseFormat, first_bytes
 from gridveil.network.formats.pandapower_import import import_pandapower
-from gridveil.network.formats.pandapower_reader import check_public_kinds, network_from_net
+from gridveil.network.formats.pandapower_injections import PUBLIC_KINDS
+from gridveil.network.formats.pandapower_reader import network_from_net
 from gridveil.network.formats.pandapower_writer import net_from_network, net_with_loads
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
@@ -29,19 +30,12 @@ class PandapowerFormat(CaseFormat):
 
     name = "pandapower"
     suffixes = (".json", _EXCEL)
-
-    def __init__(self, public_injections: Sequence[str] = ()) -> None:
-        self._public = tuple(public_injections)
+    injection_kinds = PUBLIC_KINDS
 
     def recognises(self, path: Path) -> bool:
         """Return whether the file begins as `pandapower.to_json` writes it, or has its sheets."""
         start = first_bytes(path, _LOOKED_AT)
         return b"pandapowerNet" in start or (start.startswith(b"PK") and _has_sheets(path))
-
-    def with_public_injections(self, kinds: Sequence[str]) -> "PandapowerFormat":
-        """Return this format, with these kinds of "sgen", "storage", "ward", "dcline" public."""
-        check_public_kinds(kinds)
-        return PandapowerFormat(kinds)
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; the bus of index 0 in the net has the number 1."""

@@ -42,6 +42,7 @@ class PowerModelsFormat(ReadOnlyFormat):
 
     name = "powermodels"
     suffixes = (".json",)
+    injection_kinds = ("storage", "dcline")
 
     def recognises(self, path: Path) -> bool:
         """Return whether the file begins as a dictionary with fields of PowerModels."""
@@ -56,7 +57,7 @@ class PowerModelsFormat(ReadOnlyFormat):
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; a load is known by its index, "load 3"."""
         model = _Model(path, _parsed(path))
-        rows = model.rows()
+        rows = model.rows(self._public)
         return network_of_rows(rows, path, load_buses, model.name)
 
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
@@ -122,8 +123,8 @@ class _Model:
             raise self._error(ProblemKind.NOT_A_NUMBER, f"{table} {key}: {name} {what}")
         return float(value)
 
-    def rows(self) -> CaseRows:
-        """Return the rows of a case."""
+    def rows(self, public: Sequence[str]) -> CaseRows:
+        """Return the rows of a case; these kinds of fixed injections are public."""
         for table, what in _REFUSED.items():
             for key, part in self.components(table):
                 if part.get("status", part.get("br_status", 1)):
@@ -134,7 +135,7 @@ class _Model:
         self._add_branches(rows)
         self._add_generators(rows)
         self._add_loads(rows)
-        self._add_fixed(rows)
+        self._add_fixed(rows, public)
         rows.settle_islands(self._references)
         return rows
 
@@ -201,12 +202,13 @@ class _Model:
                 )
             )
 
-    def _add_fixed(self, rows: CaseRows) -> None:
+    def _add_fixed(self, rows: CaseRows, public: Sequence[str]) -> None:
         """Add what has a set power: storage, and both ends of DC lines."""
         names = []
         for key, at, read in self._at_buses("storage", "storage_bus", "status"):
             p, q = read("ps", 0.0) * self.power, read("qs", 0.0) * self.power
-            rows.add_injection(FixedInjection(at, f"storage {key}", p, q), public=False)
+            injection = FixedInjection(at, f"storage {key}", p, q)
+            rows.add_injection(injection, "storage" in public)
             names.append(f"storage {key}")
         for key, line in self.components("dcline"):
             read = self._reader("dcline", key, line)
@@ -217,7 +219,7 @@ class _Model:
                 at = self._bus("dcline", key, read(end))
                 p, q = read(f"p{power}", 0.0) * self.power, read(f"q{power}", 0.0) * self.power
                 injection = FixedInjection(at, f"dcline {key} end {side}", p, q)
-                rows.add_injection(injection, public=False)
+                rows.add_injection(injection, "dcline" in public)
         rows.note(names, "as fixed injections of the power it is set to")
 
     def _cost(self, key: str) -> Sequence[float]:

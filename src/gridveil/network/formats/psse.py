@@ -11,6 +11,7 @@ from typing import Any
 
 from gridveil.files import read_file, write_atomically
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
+from gridveil.network.formats.powsybl.injections import INJECTION_KINDS
 from gridveil.network.formats.powsybl.reader import (
     encoding_of,
     import_pypowsybl,
@@ -55,6 +56,7 @@ class PsseFormat(ReadOnlyFormat):
 
     name = "psse"
     suffixes = (".raw",)
+    injection_kinds = INJECTION_KINDS
 
     def recognises(self, path: Path) -> bool:
         """Return whether the file begins with `IC, SBASE, REV`."""
@@ -82,6 +84,7 @@ class PsseFormat(ReadOnlyFormat):
             load_buses,
             raw.base_mva,
             keys,
+            self._public,
             notes=_notes(raw),
             voltage_limits=voltage_limits(raw),
         )

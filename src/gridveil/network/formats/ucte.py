@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
 from gridveil.network.formats.fixed_width import cells_of_lines
+from gridveil.network.formats.powsybl.injections import INJECTION_KINDS
 from gridveil.network.formats.powsybl.reader import import_pypowsybl, load_text, network_of, text_of
 from gridveil.network.formats.text_cells import blanked, check_loads
 from gridveil.network.network import Network
@@ -21,6 +22,7 @@ class UcteFormat(ReadOnlyFormat):
 
     name = "ucte"
     suffixes = (".uct", ".ucte")
+    injection_kinds = INJECTION_KINDS
 
     def recognises(self, path: Path) -> bool:
         """Return whether the file begins with a comment or node block."""
@@ -36,7 +38,8 @@ class UcteFormat(ReadOnlyFormat):
             raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, reason)])
         cells = list(cells_of_lines(text, "##Z", "##L", _NAME, _LOADS))
         check_loads(path, text, cells)
-        return network_of(load_text(path, "uct", text, blanked(text, cells)), path, load_buses)
+        source = load_text(path, "uct", text, blanked(text, cells))
+        return network_of(source, path, load_buses, public_injections=self._public)
 
 
 def _has_block(text: str, block: str) -> bool:

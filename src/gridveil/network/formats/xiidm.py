@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gridveil.files import read_file, write_atomically
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
+from gridveil.network.formats.powsybl.injections import INJECTION_KINDS
 from gridveil.network.formats.powsybl.reader import (
     encoding_of,
     import_pypowsybl,
@@ -48,6 +49,7 @@ class XiidmFormat(ReadOnlyFormat):
 
     name = "xiidm"
     suffixes = (".xiidm", ".iidm")
+    injection_kinds = INJECTION_KINDS
 
     def recognises(self, path: Path) -> bool:
         """Return whether the file begins as PowSyBl writes it."""
@@ -59,7 +61,8 @@ class XiidmFormat(ReadOnlyFormat):
         text = text_of(path)
         cells = list(_load_cells(text))
         check_loads(path, text, cells)
-        return network_of(load_text(path, "xiidm", text, blanked(text, cells)), path, load_buses)
+        source = load_text(path, "xiidm", text, blanked(text, cells))
+        return network_of(source, path, load_buses, public_injections=self._public)
 
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
         """Write a copy of a file with this network's loads; see `CaseFormat.write_back`."""

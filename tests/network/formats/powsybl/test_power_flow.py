@@ -4,15 +4,15 @@ import pytest
 
 from benchmarks.powsybl_networks import loaded, own, voltage_difference
 from benchmarks.small_files import IEEE_CDF, UCTE
-from gridveil import load_case
+from gridveil import GridveilError, load_case
 from gridveil.network.formats.powsybl.reader import network_of
 
 pytest.importorskip("pypowsybl", reason="pypowsybl is an extra")
 CLOSE = 1e-6
 
 
-def converted(source, tmp_path, **options):
-    return network_of(source, tmp_path / "case.xiidm", None, **options)
+def converted(source, tmp_path):
+    return network_of(source, tmp_path / "case.xiidm", None)
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,15 @@ def test_hvdc_powers_are_those_of_its_power_flow(tmp_path):
 def test_public_injections_are_generators_that_cannot_move(tmp_path):
     source = own("ieee14")
     battery(source)
-    network = converted(source, tmp_path, public_injections=["storage"])
+    source.save(str(tmp_path / "case.xiidm"), format="XIIDM")
+    network = load_case(tmp_path / "case.xiidm", public_injections=["storage"])
     assert "battery STORE" not in {one.key for one in network.load_identities}
     units = network.to_frame("generators")
     fixed = units[units.bus == 13].iloc[0]
     assert (fixed.p_min_mw, fixed.p_max_mw) == (11.5, 11.5)
     assert (fixed.q_min_mvar, fixed.q_max_mvar) == (-2.5, -2.5)
-    assert isinstance(network.conversion_notes[-1], str)
+    with pytest.raises(GridveilError, match="'sgen' is none of dcline, storage, boundary"):
+        load_case(tmp_path / "case.xiidm", public_injections=["sgen"])
 
 
 def test_an_island_without_generators_is_idle(tmp_path):

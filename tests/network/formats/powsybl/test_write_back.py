@@ -170,5 +170,5 @@ def test_a_folder_of_profiles_and_archives_in_an_archive_are_the_same_model(tmp_
 
 
 def test_formats_of_narrow_columns_refuse(tmp_path):
-    with pytest.raises(GridveilError, match="cannot be written back into a ieee-cdf file"):
+    with pytest.raises(GridveilError, match="format 'ieee-cdf' cannot be written back"):
         IeeeCdfFormat().write_back(load_case("case5_pjm"), tmp_path / "a.ieee", tmp_path / "b.ieee")

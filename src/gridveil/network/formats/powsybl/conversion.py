@@ -14,7 +14,6 @@ from gridveil.network.formats.powsybl.branches import (
 )
 from gridveil.network.formats.powsybl.grid import Grid
 from gridveil.network.formats.powsybl.injections import (
-    PUBLIC_KINDS,
     add_batteries,
     add_generators,
     add_hvdc_lines,
@@ -44,17 +43,12 @@ def converted(
         source: The network.
         base_mva: The base of per unit.
         keys: Keys of loads by their ids, where they are not "load ID".
-        public: Kinds of fixed injections that are public, of `PUBLIC_KINDS`.
+        public: Kinds of fixed injections that are public, of `INJECTION_KINDS`.
         voltage_limits: Limits in p.u. by bus number, where PowSyBl does not read them.
 
     Raises:
         GridveilError: It has an element that a case cannot hold; the message names it.
     """
-    unknown = sorted(set(public) - set(PUBLIC_KINDS))
-    if unknown:
-        raise GridveilError(
-            f"public injections: {unknown[0]!r} is none of {', '.join(PUBLIC_KINDS)}"
-        )
     grid = Grid(
         source, CaseRows(base_mva), public=frozenset(public), voltage_limits=voltage_limits or {}
     )

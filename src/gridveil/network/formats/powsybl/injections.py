@@ -12,7 +12,7 @@ from gridveil.network.formats.case_rows import FixedInjection
 from gridveil.network.formats.powsybl.grid import PLACEHOLDER, UNLIMITED, Grid, bounded
 from gridveil.network.source_loads import SourceLoad
 
-PUBLIC_KINDS = ("dcline", "storage", "boundary", "svc", "injection")
+INJECTION_KINDS = ("dcline", "storage", "boundary", "svc", "injection")
 """What an owner may declare public: HVDC lines, batteries, what flows at boundaries, …"""
 
 
