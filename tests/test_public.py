@@ -22,6 +22,7 @@ SAME = {
     "accept_match": "accept_matches",
     "save_costs": "",
     "load_buses": "",
+    "public_injections": "",
     "plot": "",
     "csv": "",
     "bus": "buses",

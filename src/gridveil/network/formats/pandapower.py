@@ -33,9 +33,10 @@ class PandapowerFormat(CaseFormat):
     injection_kinds = PUBLIC_KINDS
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the file begins as `pandapower.to_json` writes it, or has its sheets."""
+        """Return whether the file begins as `pandapower.to_json` writes it, or is a workbook."""
         start = first_bytes(path, _LOOKED_AT)
-        return b"pandapowerNet" in start or (start.startswith(b"PK") and _has_sheets(path))
+        archive = start.startswith(b"PK") and (path.suffix.lower() == _EXCEL or _has_sheets(path))
+        return archive or b"pandapowerNet" in start
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; the bus of index 0 in the net has the number 1."""
