@@ -234,14 +234,14 @@ def solve_acopf(
             diagnosis = None
         elif diagnosis.converged:
             point, status = diagnosis.point, Status.INFEASIBLE
-    costs = network.generators.costs(point.p)
+    generator_costs = network.generators.costs(point.p)
     flow_from, flow_to = complex_flows(network, point)
     prices = solution.g_multipliers / network.base_mva * network.has_costs
     return OPFResult(
         network=network,
         status=status,
-        cost=float(costs.sum()),
-        generator_costs=costs,
+        cost=float(generator_costs.sum()),
+        generator_costs=generator_costs,
         point=point,
         flow_from=flow_from,
         flow_to=flow_to,
