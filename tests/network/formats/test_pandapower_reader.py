@@ -99,8 +99,8 @@ def test_notes_say_what_was_changed_and_show_no_load():
     notes = network_from_net(everything(), "x").conversion_notes
     for part in (
         "iron losses", "three-winding", "closed switches join", "without voltage limits",
-        "net.sgen", "net.storage", "net.ward", "sum of their phases", "the flow of DC lines is fixed",
-        "no costs",
+        "net.sgen", "net.storage", "net.ward", "sum of their phases",
+        "the flow of DC lines is fixed", "no costs",
     ):  # fmt: skip
         assert any(part in note for note in notes), part
     assert not any("7.5" in note or "2.7" in note for note in notes)
