@@ -58,6 +58,7 @@ from gridveil.publication.choices import (
     check_release_id,
     checked_name,
     cost_budget_of,
+    declared_ratings,
     default_id,
     mechanism_maker,
     total_distance,
@@ -71,7 +72,7 @@ from gridveil.publication.costs import (
     cost_provenance,
     derived_costs,
 )
-from gridveil.publication.explained import explained, without_ratings
+from gridveil.publication.explained import explained, model_numbers, without_ratings
 from gridveil.publication.forecast.forecast import (
     DRAWS,
     Forecast,
@@ -89,6 +90,7 @@ from gridveil.publication.post_processing import (
     make_post_processing,
 )
 from gridveil.publication.public_parts import public_parts
+from gridveil.publication.scan.declared import refuse_declared
 from gridveil.publication.scan.scan import refuse_matches
 from gridveil.publication.statements import (
     DERIVED_SOURCE,
@@ -341,6 +343,7 @@ class ReleasePlan:
         check_release_id(self.release_id)
         sound_guarantee(self.mechanism, self.accept_unsound)
         checked_name(self.mechanism)
+        self._refuse_declared()
         check_choices(self.method, self.beta, self.band)
         if self.cost_budget:
             if self.provenance is not Provenance.PRIVATE:
@@ -356,6 +359,14 @@ class ReleasePlan:
             costs = PublicCosts(nothing, self.provenance, source)
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
         return draft(self.network, self._basis(costs, entry))
+
+    def _refuse_declared(self) -> None:
+        """Refuse raw loads in what the owner declares public."""
+        kept = kept_text(self.network.case, self.keep)
+        ratings = declared_ratings(self.mechanism)
+        written = () if ratings is None else ratings.texts()
+        model = tuple(model_numbers(self.network))
+        refuse_declared(self.network, model, kept, written, self.accept_matches)
 
     def steps(self, costs: PublicCosts | None = None) -> Steps:
         """Return its steps from private loads on; costs that are None are private ones."""
