@@ -1,5 +1,6 @@
 """A plan decides and checks everything; nothing is drawn or spent before it runs."""
 
+import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -195,12 +196,13 @@ def test_a_comment_that_agrees_with_noise_by_chance_can_be_kept(path, tmp_path):
     for number in (noise, displacement, 80.125):
         of_file = TINY if number != 80.125 else case
         source.write_text(f"{of_file.text()}\n% see page {float(number)!r}\n")
-        plan = plan_release(source, keep="comments", beta=0.5, release_id="one", ledger=path)
+        choices = {"keep": "comments", "beta": 0.5, "release_id": "one", "ledger": path}
         if of_file is case:
             with pytest.raises(GridveilError, match="P of bus 2"):
-                plan.run(path)
+                plan_release(source, **choices)
         else:
-            assert f"% see page {float(number)!r}\n".encode() in plan.run(path).files["network.m"]
+            kept = f"% see page {float(number)!r}\n".encode()
+            assert kept in plan_release(source, **choices).run(path).files["network.m"]
 
 
 @pytest.mark.parametrize("release_id", ["\udcff", "a\nb", 5, b"x", ""])
@@ -323,11 +325,32 @@ def test_ratings_are_public_and_listed(path):
     assert stated["the rating of every load"] == "published: a grid map"
 
 
-def test_ratings_that_are_the_loads_themselves_are_found(path):
+def test_ratings_that_are_the_loads_themselves_are_refused_before_the_draw(path):
     network = load_case("case5_pjm")
     size = np.hypot(*network.loads.values.T) * network.base_mva
-    with pytest.raises(GridveilError, match=r"\|S\| of bus 2"):
+    with pytest.raises(GridveilError, match=r"ratings: \|S\| of bus 2"):
         release(network, path, **rated([f"{value:.6f}" for value in size]))
+    assert not path.exists()
+
+
+def test_ratings_that_agree_with_other_loads_are_released(path):
+    """Of ratings with three digits some always do, and distances that follow from them."""
+    network = load_case("case14_ieee")
+    p, q = network.loads.values.T * network.base_mva
+    others = np.roll(np.hypot(p, q), 1)
+    ratings = [f"{10 * value:.1f}" for value in others]  # the least distance is then an |S|
+    ratings[3:] = [f"{value:.2f}" for value in others[3:]]
+    made = release(network, path, **rated(ratings))
+    assert json.loads(made.certificate.protection.parameters["ratings"]) == [
+        f"{float(rating):g}" for rating in ratings
+    ]
+
+
+def test_a_plan_that_was_changed_is_checked_again_before_the_draw(path):
+    plan = plan_release("case14_ieee__api", ledger=path, beta=0.05)
+    with pytest.raises(GridveilError, match=r"(?s)network\.m: P of bus 2.*Nothing was drawn"):
+        replace(plan, keep=("comments",)).run(path)
+    assert not path.exists()
 
 
 def test_what_was_spent_in_promises_of_another_kind_is_said(path):

@@ -12,8 +12,10 @@ from gridveil.privacy.choice import NoiseChoice
 from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.rated_laplace import RatedLaplace
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.privacy.metric import Metric
+from gridveil.privacy.ratings import PublicRatings
 from gridveil.privacy.total import total_id
 from gridveil.publication.cost_share import CostShare, best_share, cost_shares
 from gridveil.publication.targets import Provenance
@@ -118,6 +120,12 @@ def checked_name(mechanism: Mechanism) -> Mechanism:
             f"mechanism {inner.name!r}: another mechanism is registered under this name"
         )
     return mechanism
+
+
+def declared_ratings(mechanism: Mechanism) -> PublicRatings | None:
+    """Return the public ratings of loads, if the mechanism goes by them."""
+    inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
+    return inner.ratings if isinstance(inner, RatedLaplace) else None
 
 
 def total_distance(mechanism: Mechanism) -> float:

@@ -8,6 +8,7 @@ file was made, by a list of columns of our own, so that a mistake in making file
 Only figures of the certificate, which are not recomputed here, are taken as they stand in it.
 """
 
+import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -38,6 +39,13 @@ _MODEL = {
 }
 """The columns that hold the model of a network, and neither loads nor a solution."""
 _PIECEWISE_LINEAR = 1
+_COUNTED = (
+    "cumulative_epsilon",
+    "cumulative_distance_mva",
+    "cumulative_relative_distance",
+    "cumulative_floor_mva",
+)
+"""What the ledger counted, which sees no load."""
 
 
 def explained(
@@ -61,7 +69,7 @@ def explained(
         kept: What the owner publishes of the source as it stands.
     """
     private = np.stack([noisy.p, noisy.q], axis=1)
-    numbers = [private, *_model(network), *_restored(made), *_stated(made)]
+    numbers = [private, *model_numbers(network), *_restored(made), *_stated(made)]
     numbers += [idle.values * network.base_mva, network.listed_loads.number.astype(float)]
     released = np.concatenate([made.published.network.loads.values, idle.values])
     if total is not None:
@@ -73,22 +81,26 @@ def explained(
         released=released,
         grid_step=noisy.guarantee.step if noisy.guarantee.kind is Metric.ABSOLUTE else None,
         kept=kept,
-        declared=made.certificate.protection.parameters.get("ratings", ""),
+        ratings=_ratings_as_written(made.certificate),
     )
 
 
 def without_ratings(draft: Certificate) -> bytes:
     """Return a draft of the certificate that explains nothing by ratings of loads.
 
-    They are the owner's word: a file or a column may hold the loads themselves.
+    Where they were declared they may stand, whatever they agree with; nowhere else.
     """
     named = {name: text for name, text in draft.protection.parameters.items() if name != "ratings"}
     protection = draft.protection.model_copy(update={"parameters": named})
     return draft.model_copy(update={"protection": protection}).to_bytes()
 
 
-def _model(network: Network) -> Iterator[FloatArray]:
-    """Give the numbers of an owner's file that are published as they are."""
+def model_numbers(network: Network) -> Iterator[FloatArray]:
+    """Give the numbers of an owner's file that are published as they are.
+
+    Args:
+        network: The owner's network.
+    """
     tables = network.case.tables
     yield np.array([network.base_mva])
     for name, columns in _MODEL.items():
@@ -126,7 +138,14 @@ def _stated(made: Release) -> Iterator[FloatArray]:
     if stated.costs is not None and stated.costs.true_cost is not None:
         yield np.array([stated.costs.true_cost.low, stated.costs.true_cost.high])
     figures = {**vars(stated.fidelity), **vars(stated.fidelity.violations)}
+    figures |= {name: getattr(stated.protection, name) for name in _COUNTED}
     yield np.array([value for value in figures.values() if isinstance(value, float)])
+    yield np.array(list(stated.protection.also_spent.values()))
+
+
+def _ratings_as_written(certificate: Certificate) -> str:
+    """Return the ratings of loads as they stand in the file of the certificate."""
+    return json.dumps(certificate.protection.parameters.get("ratings", ""))[1:-1]
 
 
 def _held_to(restored: Restored) -> Iterator[FloatArray]:

@@ -59,6 +59,7 @@ from gridveil.publication.choices import (
     check_release_id,
     checked_name,
     cost_budget_of,
+    declared_ratings,
     default_id,
     mechanism_maker,
     total_distance,
@@ -66,7 +67,7 @@ from gridveil.publication.choices import (
 from gridveil.publication.cost_share import CostShare
 from gridveil.publication.costs import CostsLike
 from gridveil.publication.dispatch import DispatchLike
-from gridveil.publication.explained import explained, without_ratings
+from gridveil.publication.explained import explained, model_numbers, without_ratings
 from gridveil.publication.forecast.forecast import (
     DRAWS,
     Forecast,
@@ -85,6 +86,7 @@ from gridveil.publication.post_processing import (
     make_post_processing,
 )
 from gridveil.publication.public_parts import public_parts
+from gridveil.publication.scan.declared import refuse_declared
 from gridveil.publication.scan.scan import refuse_matches
 from gridveil.publication.statements import (
     is_private_as_a_whole,
@@ -383,6 +385,7 @@ class ReleasePlan:
         check_release_id(self.release_id)
         sound_guarantee(self.mechanism, self.accept_unsound)
         checked_name(self.mechanism)
+        self._refuse_declared()
         check_choices(self.method, self.beta, self.band)
         if self.cost_budget:
             if self.provenance is not Provenance.PRIVATE:
@@ -400,6 +403,14 @@ class ReleasePlan:
         guarantee = self.mechanism.guarantee()
         idle = self._idle(NoisyLoads(nothing, nothing, guarantee, Origin.SIMULATION, None))
         return draft(self.network, self._basis(target, entry, idle))
+
+    def _refuse_declared(self) -> None:
+        """Refuse raw loads in what the owner declares public."""
+        kept = kept_text(self.network.case, self.keep)
+        ratings = declared_ratings(self.mechanism)
+        written = () if ratings is None else ratings.texts()
+        model = tuple(model_numbers(self.network))
+        refuse_declared(self.network, model, kept, written, self.accept_matches)
 
     def steps(self, target: Target | None = None) -> Steps:
         """Return its steps from private loads on; a target that is None is private."""

@@ -24,7 +24,12 @@ from gridveil.errors import GridveilError
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.redraw import redrawn_page
-from gridveil.publication.signing import read_private_key, read_public_key
+from gridveil.publication.signing import (
+    as_verification_key,
+    check_signature,
+    read_private_key,
+    read_public_key,
+)
 from tests.publication.forging import with_loads
 
 
@@ -68,6 +73,43 @@ def test_any_byte_changed_is_found(out, name):
         assert f"digest of {name}" in broken(out)
     (out / name).unlink()
     assert "files" in broken(out)
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory):
+    """A signed release by agents, which has every file that a release can have, and its key."""
+    folder, key = tmp_path_factory.mktemp("signed"), Ed25519PrivateKey.generate()
+    found = release("case5_pjm", folder / "ledger.sqlite", method="admm", beta=0.05, key=key)
+    found.save(folder / "out")
+    return folder / "out", key.public_key()
+
+
+@pytest.mark.parametrize("name", ["history.csv", "certificate.json", "certificate.sig"])
+def test_any_bit_changed_in_the_other_files_is_found(signed, tmp_path, name):
+    folder, key = signed
+    assert len(list(folder.iterdir())) == 7
+    assert verify(folder, key).ok
+    shutil.copytree(folder, tmp_path / "out")
+    data = (folder / name).read_bytes()
+    choose = random.Random(7)
+    for position in choose.sample(range(len(data)), 40):
+        changed = bytearray(data)
+        changed[position] ^= 1 << choose.randrange(8)
+        (tmp_path / "out" / name).write_bytes(bytes(changed))
+        assert not verify(tmp_path / "out", key).ok, position
+        if name != "certificate.sig":  # of which nobody knows anything without the key
+            assert not verify(tmp_path / "out").ok, position
+
+
+def test_every_bit_of_a_signature_counts(signed):
+    folder, key = signed
+    certificate, data = ((folder / f"certificate.{end}").read_bytes() for end in ("json", "sig"))
+    public = as_verification_key(key)
+    assert check_signature(data, certificate, public).is_genuine
+    for bit in range(8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert not check_signature(bytes(changed), certificate, public).is_genuine, bit
 
 
 def leaves(value, path=()):

@@ -16,9 +16,8 @@ from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.mechanisms.base import Mechanism
-from gridveil.privacy.mechanisms.clamp import Clamped
-from gridveil.privacy.mechanisms.rated_laplace import RatedLaplace
 from gridveil.publication.case_file import blank
+from gridveil.publication.choices import declared_ratings
 from gridveil.publication.forecast.draws import draws_for, simulated_private
 from gridveil.publication.forecast.errors import LoadErrors
 from gridveil.publication.forecast.made_up import made_up_opf
@@ -107,7 +106,5 @@ def forecast_of(
 
 def _ratings(mechanism: Mechanism) -> FloatArray | None:
     """Return the public rating of each load in MVA, if the mechanism goes by them."""
-    inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
-    if isinstance(inner, RatedLaplace):
-        return np.array([float(rating) for rating in inner.ratings.mva])
-    return None
+    ratings = declared_ratings(mechanism)
+    return None if ratings is None else np.array([float(rating) for rating in ratings.mva])

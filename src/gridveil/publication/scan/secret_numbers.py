@@ -43,17 +43,17 @@ def secrets_of(
             *_differences(network, private, "noise"),
             *_differences(network, released, "displacement"),
         ]
-    return _secrets(named, [*_units(network), *steps])
+    return _secrets(named, [*units_of(network), *steps])
 
 
 def raw_secrets_of(network: Network) -> Secrets:
     """Return what must not stand in a text that is older than the noise and its grid."""
     with np.errstate(over="ignore", invalid="ignore"):
         named = list(_raw(network))
-    return _secrets(named, _units(network))
+    return _secrets(named, units_of(network))
 
 
-def _units(network: Network) -> list[float]:
+def units_of(network: Network) -> list[float]:
     """Return what turns MW into MW, kW and p.u."""
     return [1.0, 1000.0, 1 / network.base_mva]
 
