@@ -112,7 +112,11 @@ def _with_released(network: Network, loads: LoadsFile) -> Network:
     p, q = _values(of.places, values).T
     idle = network.idle_loads
     p_idle, q_idle = _values(idle.places, values).T
-    return replace(network.with_loads(p, q), idle_loads=replace(idle, p=p_idle, q=q_idle))
+    return replace(
+        network.with_loads(p, q),
+        idle_loads=replace(idle, p=p_idle, q=q_idle),
+        lists_idle_loads=not all(loads.in_service),
+    )
 
 
 def _places(loads: LoadsFile) -> list[tuple[int, int]]:
