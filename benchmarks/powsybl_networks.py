@@ -209,8 +209,8 @@ def main() -> None:
         "made up here. Power flow: PowSyBl's AC power flow, to 1e-6 MW at the slack bus, against "
         "Newton's method on Gridveil's equations from its solution, with the same injections; only "
         "the reference bus holds its voltage. Mismatch: of PowSyBl's solution in these equations "
-        "before the first step. Buses count star and boundary buses. Releases: with `hide 10 %` "
-        "and a band of the dispatch, verified, and written back into `.raw`, `.xiidm` and CGMES files.",
+        "before the first step. Buses count star and boundary buses. Releases: `hide 10 %`, a band "
+        "of the dispatch, verified, and written back into `.raw`, `.xiidm` and CGMES files.",
         ("file", "buses", "loads", "branches", "read (s)", "mismatch (p.u.)",
          "difference in voltage (p.u.)", "released and verified", "what was converted how"),
         rows,
