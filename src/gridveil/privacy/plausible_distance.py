@@ -41,22 +41,27 @@ def typical_load(network: Network) -> float | None:
     """Return the size of a load in MVA as far as public numbers tell; None where none does.
 
     It is the lesser of the generators' capacity divided by the number of loads, and the median of
-    what the branches at a load can carry, shared by the loads of its bus. Where there is no limit
-    at all, as in many feeders, it is what is usual at the voltage of most loads.
+    what the branches at a load can carry, shared by the loads of its bus. Where these branches have
+    no limit, as in many feeders, it is no more than what is usual at the voltage of most loads: the
+    capacity of an external grid says little of them.
     """
     at = network.loads.bus
     capacity, carried, _ = _reach(network)
     shared = carried / np.maximum(np.bincount(at, minlength=len(carried)), 1)
-    sizes = (capacity / max(len(at), 1), float(np.median(shared[at])) if len(at) else 0.0)
-    limited = min((size for size in sizes if 0 < size < np.inf), default=None)
-    return _usual_load(network) if limited is None else limited
+    median = float(np.median(shared[at])) if len(at) else 0.0
+    usual = None if 0 < median < np.inf else _usual_load(network)
+    sizes = (capacity / max(len(at), 1), median, np.inf if usual is None else usual)
+    return min((size for size in sizes if 0 < size < np.inf), default=None)
 
 
 def _usual_load(network: Network) -> float | None:
-    """Return the usual size of a load at low and medium voltage, in MVA; None at others."""
+    """Return the usual size of a load at low and medium voltage, in MVA; None at others.
+
+    Files that do not know the voltage write 1 kV.
+    """
     voltage = network.case.tables["bus"].column("baseKV")[network.loads.row]
     usual = float(np.median(voltage)) if len(voltage) else 0.0
-    return next((size for most, size in _USUAL if 0 < usual <= most), None)
+    return next((size for most, size in _USUAL if 0 < usual <= most and usual != 1), None)
 
 
 def _reach(network: Network) -> tuple[float, FloatArray, FloatArray]:
