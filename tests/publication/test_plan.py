@@ -24,6 +24,7 @@ from gridveil import (
     solve_acopf,
     verify,
 )
+from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.central import Central
 from gridveil.fidelity.weights import metric_weights
 from gridveil.privacy.metric import Metric
@@ -125,11 +126,11 @@ def test_costs_may_be_an_array_a_file_or_ready_made(path, tmp_path):
     table.write_text(f"generator,cost\n{rows}")
     for given in (costs, costs.tolist(), table, str(table)):
         plan = plan_release(network, costs=given, costs_source="annual report", ledger=path)
-        assert np.allclose(plan.costs.values, costs)
+        assert np.allclose(plan.target.values, costs)
         with pytest.raises(GridveilError, match="where these costs were published"):
             plan_release(network, costs=given, ledger=path)
     ready = PublicCosts.published(costs, "annual report")
-    assert plan_release(network, costs=ready, ledger=path).costs is ready
+    assert plan_release(network, costs=ready, ledger=path).target is ready
     for wrong in (costs[:-1], [*costs[:-1], math.nan], "x", [[]]):
         with pytest.raises(GridveilError):
             plan_release(network, costs=wrong, costs_source="annual report", ledger=path)
@@ -147,7 +148,7 @@ def test_costs_may_be_an_array_a_file_or_ready_made(path, tmp_path):
         ({"method": Central}, "a name or an object"),
         ({"method": Central(), "agents": AgentOptions()}, "has its options already"),
         ({"method": "central", "agents": AgentOptions()}, "mean nothing to method 'central'"),
-        ({"band": "none"}, "is none of generator"),
+        ({"band": "generators"}, "is none of cost"),
         ({"cost_budget": "2"}, "must be below ε"),
         ({"costs_source": "x"}, "with known --costs only"),
         ({"release_id": " "}, "needs an id"),
@@ -226,7 +227,10 @@ def test_a_changed_plan_is_checked_again(path):
         {"beta": math.nan},
         {"mechanism": named_like_ours},
         {"mechanism": None},
-        {"costs": costs, "provenance": costs.provenance, "cost_budget": Fraction(1, 10)},
+        {"target": costs, "provenance": costs.provenance, "cost_budget": Fraction(1, 10)},
+        {"target": costs, "provenance": costs.provenance, "band": BandKind.DISPATCH},
+        {"target": costs, "provenance": costs.provenance, "band": BandKind.NONE},
+        {"band": BandKind.DISPATCH},
         {"cost_budget": Fraction(1, 10**12)},
     ):
         with pytest.raises(GridveilError):

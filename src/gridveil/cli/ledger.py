@@ -6,14 +6,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.options import JsonOption, LedgerOption, NewRegisterOption, RegisterOption
 from gridveil.cli.output import console, print_json
 from gridveil.privacy.ledger.ledger import NEW
 from gridveil.privacy.ledger.records import Account
 from gridveil.privacy.metric import Metric
 from gridveil.publication import ledger as books
-
-FAILED = 1
 
 ledger = typer.Typer(
     no_args_is_help=True, help="What loads have spent, their caps, and the book that says so."
@@ -175,7 +174,7 @@ def check(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
             style="green" if found.ok else "bold red",
         )
     if not found.ok:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)
 
 
 @ledger.command()
@@ -208,7 +207,7 @@ def compare(
             table.add_row(str(row.certificate), row.release_id, *of, row.state.value)
         console.print(table)
     if not all(row.state.ok for row in rows):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)
 
 
 @ledger.command()

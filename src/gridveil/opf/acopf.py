@@ -11,7 +11,9 @@ from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
 from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
+from gridveil.network.marginal_costs import MarginalCosts, with_marginal_costs
 from gridveil.network.network import Component, Network
+from gridveil.network.proportional import proportional_coefficients
 from gridveil.opf import ipopt
 from gridveil.opf.diagnosis import Diagnosis, diagnose
 from gridveil.opf.operating_point import (
@@ -22,6 +24,7 @@ from gridveil.opf.operating_point import (
     violations,
 )
 from gridveil.opf.program import ProgramBuilder
+from gridveil.opf.start import flat_start
 from gridveil.opf.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -75,7 +78,8 @@ class OPFResult(ArrayRecord):
 
     def __repr__(self) -> str:
         name, status = self.network.name, self.status.name.lower()
-        cost = f", {self.cost:,.2f} $/h" if self.status.solved else ""
+        priced = self.status.solved and self.network.has_costs
+        cost = f", {self.cost:,.2f} $/h" if priced else ""
         return (
             f"OPFResult({name!r}: {status}{cost}, largest violation {self.max_violation:.1e} p.u.)"
         )
@@ -83,7 +87,7 @@ class OPFResult(ArrayRecord):
     def _repr_html_(self) -> str:
         """Return status, cost and largest violation as a table."""
         rows = [("status", self.status.value)]
-        if self.status.solved:
+        if self.status.solved and self.network.has_costs:
             rows.append(("cost", f"{self.cost:,.2f} $/h"))
         rows.append(("largest violation", f"{self.max_violation:.1e} p.u."))
         return html_table(f"AC-OPF of {self.network.name}", (), rows)
@@ -92,8 +96,8 @@ class OPFResult(ArrayRecord):
         """Return what `gridveil solve --json` prints, the case aside.
 
         Returns:
-            Status, cost in $/h (None without a solution), violations in p.u., sizes, seconds and
-            diagnosis, by name.
+            Status, cost in $/h (None without a solution or costs), violations in p.u., sizes,
+            seconds and diagnosis, by name.
 
         Example:
             >>> figures = solve_acopf("case5_pjm").figures()
@@ -104,10 +108,11 @@ class OPFResult(ArrayRecord):
         return {
             "status": self.status.name.lower(),
             "message": self.status.value,
-            "cost": self.cost if self.status.solved else None,
+            "cost": self.cost if self.status.solved and self.network.has_costs else None,
             "max_violation": self.max_violation,
             "violations": vars(self.violations),
             **self.network.counts,
+            "idle_loads": [list(place) for place in self.network.idle_loads.places],
             "iterations": self.iterations,
             "build_seconds": self.build_seconds,
             "solve_seconds": self.solve_seconds,
@@ -125,12 +130,12 @@ class OPFResult(ArrayRecord):
         The columns are those of `Network.to_frame`, followed by
 
         - buses: voltage in p.u. and degrees, prices in $/MWh and $/MVArh;
-        - loads: the prices of their bus;
+        - loads: the prices of their bus; idle loads have none;
         - generators: output in MW and MVAr, cost in $/h;
         - lines: power into both ends in MW and MVAr, loading as a share of the limit.
 
         Args:
-            component: "buses", "loads", "generators" or "lines".
+            component: "buses", "loads", "idle_loads", "generators" or "lines".
 
         Raises:
             GridveilError: It is none of these, or pandas is not installed.
@@ -159,6 +164,8 @@ class OPFResult(ArrayRecord):
                 "active_price": self.active_price[network.loads.bus],
                 "reactive_price": self.reactive_price[network.loads.bus],
             }
+        if component == "idle_loads":
+            return {}
         if component == "generators":
             return {"p_mw": point.p * mva, "q_mvar": point.q * mva, "cost": self.generator_costs}
         return {
@@ -173,10 +180,14 @@ class OPFResult(ArrayRecord):
 def solve_acopf(
     network: Network | str | Path,
     *,
+    costs: MarginalCosts | str | Path | None = None,
     start: OperatingPoint | None = None,
     watch: ipopt.Watch | None = None,
 ) -> OPFResult:
     """Find the cheapest dispatch of a network (AC-OPF) with Ipopt.
+
+    A network without costs gets the proportional dispatch: each unit loaded in the same share of
+    its range, as far as limits allow (`gridveil.network.proportional`). Costs and prices are 0.
 
     Where Ipopt ends without a solution, a second problem seeks the point with the least total
     excess over the limits. If its excess is 0, Ipopt starts again from there. Otherwise that point
@@ -184,7 +195,8 @@ def solve_acopf(
 
     Args:
         network: A network, a case name or the path of a case file.
-        start: Where Ipopt starts; a flat voltage profile if None.
+        costs: Marginal costs to take in place of its own; see `with_marginal_costs`.
+        start: Where Ipopt starts; voltages of 1 at angles that follow the phase shifts if None.
         watch: Called after every iteration of Ipopt; returning False stops it.
 
     Returns:
@@ -202,10 +214,14 @@ def solve_acopf(
         [40.0, 170.0, 324.5, 0.0, 470.7]
     """
     network = as_network(network)
+    if costs is not None:
+        network = with_marginal_costs(network, costs)
     started = time.perf_counter()
     builder = _acopf_program(network)
     program = builder.build()
-    first = builder.start(program, _flat_start(network) if start is None else start)
+    if start is None:
+        start = flat_start(network, np.zeros(len(network.generators)))
+    first = builder.start(program, start)
     built = time.perf_counter()
     solution = ipopt.minimise(program, first, watch=watch)
     iterations, diagnosis = solution.iterations, None
@@ -221,14 +237,14 @@ def solve_acopf(
             diagnosis = None
         elif diagnosis.converged:
             point, status = diagnosis.point, Status.INFEASIBLE
-    costs = network.generators.costs(point.p)
+    own_costs = network.generators.costs(point.p)
     flow_from, flow_to = complex_flows(network, point)
-    prices = solution.g_multipliers / network.base_mva
+    prices = solution.g_multipliers / network.base_mva * network.has_costs
     return OPFResult(
         network=network,
         status=status,
-        cost=float(costs.sum()),
-        generator_costs=costs,
+        cost=float(own_costs.sum()),
+        generator_costs=own_costs,
         point=point,
         flow_from=flow_from,
         flow_to=flow_to,
@@ -246,7 +262,8 @@ def _acopf_program(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
     builder = ProgramBuilder(network, *network.bus_load())
     gens, costs = network.generators, network.generators.costs
-    builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, costs.coefficients)
+    minimised = costs.coefficients if network.has_costs else proportional_coefficients(network)
+    builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, minimised)
     # A piecewise-linear cost is a variable above all its segments: height − slope p ≥ intercept.
     piecewise = np.unique(costs.segment_generator)
     unbounded = np.full(len(piecewise), np.inf)
@@ -256,12 +273,6 @@ def _acopf_program(network: Network) -> ProgramBuilder:
     builder.add_entries(above, height[np.searchsorted(piecewise, costs.segment_generator)], 1.0)
     builder.add_entries(above, builder.p[costs.segment_generator], -costs.segment_slope)
     return builder
-
-
-def _flat_start(network: Network) -> OperatingPoint:
-    """Return voltages of 1∠0 and no output; `ProgramBuilder.start` moves them within limits."""
-    buses, gens = len(network.buses), len(network.generators)
-    return OperatingPoint(np.ones(buses), np.zeros(buses), np.zeros(gens), np.zeros(gens))
 
 
 def _evaluate(

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gridveil.errors import GridveilError
+from gridveil.network.components import LoadList
 from gridveil.network.conversion import build_network
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.library import load_case
@@ -35,7 +36,9 @@ class Made:
     def __init__(self, network, ledger):
         made = release(network, ledger, hide="10MVA")
         self.network, self.files = network, dict(made.files)
-        known = explained(network, made, made.noisy, None, (made.certificate.to_bytes(),))
+        known = explained(
+            network, made, made.noisy, None, (made.certificate.to_bytes(),), LoadList.none()
+        )
         self.explained = replace(known, grid_step=3e-4)
         self.noise = network.loads.values - self.explained.private
         self.displacement = network.loads.values - self.explained.released
@@ -230,8 +233,8 @@ def keep_loads_when_blank(monkeypatch, raw):
 def publish_a_raw_load(monkeypatch, raw):
     """Let a raw load stand in the place of a released one."""
 
-    def wrong(network, p, q, point, publish=make.publish):
-        return publish(network, np.array([raw.loads.p[0], *p[1:]]), q, point)
+    def wrong(network, p, q, point, idle, publish=make.publish):
+        return publish(network, np.array([raw.loads.p[0], *p[1:]]), q, point, idle)
 
     monkeypatch.setattr(make, "publish", wrong)
 
@@ -239,9 +242,9 @@ def publish_a_raw_load(monkeypatch, raw):
 def publish_a_load_as_dispatch(monkeypatch, raw):
     """Let a raw load stand in the place of an output."""
 
-    def wrong(network, p, q, point, publish=make.publish):
+    def wrong(network, p, q, point, idle, publish=make.publish):
         outputs = np.array([raw.loads.p[1], *point.p[1:]])
-        return publish(network, p, q, replace(point, p=outputs))
+        return publish(network, p, q, replace(point, p=outputs), idle)
 
     monkeypatch.setattr(make, "publish", wrong)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridveil.arrays import ArrayRecord, FloatArray
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
@@ -21,7 +21,12 @@ from gridveil.publication.choices import declared_ratings
 from gridveil.publication.forecast.draws import draws_for, simulated_private
 from gridveil.publication.forecast.errors import LoadErrors
 from gridveil.publication.forecast.made_up import made_up_opf
-from gridveil.publication.forecast.trials import Restoring, restoring_of, simulated_releases
+from gridveil.publication.forecast.trials import (
+    Basis,
+    Restoring,
+    restoring_of,
+    simulated_releases,
+)
 from gridveil.publication.steps import Steps
 
 DRAWS = 20
@@ -33,17 +38,6 @@ class LoadsFrom(StrEnum):
 
     OWN = "own"
     PUBLIC = "public"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Basis(ArrayRecord):
-    """What releases are simulated from: a blank network, loads, and their optimal cost."""
-
-    network: Network
-    loads: FloatArray
-    """P and Q in p.u., of shape (loads, 2): the owner's own, or made up."""
-    true_cost: float | None
-    """None where the loads have no AC-OPF."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +69,11 @@ def basis_of(
     public = blank(network)
     if loads_from is LoadsFrom.PUBLIC:
         found = made_up_opf(public, _ratings(mechanism), seed)
-        return Basis(public, found.network.loads.values, found.cost)
+        return Basis(public, found.network.loads.values, found.cost, found.point.p)
     opf = solve_acopf(network) if solves else None
-    cost = opf.cost if opf is not None and opf.status.solved else None
-    return Basis(public, network.loads.values, cost)
+    if opf is None or not opf.status.solved:
+        return Basis(public, network.loads.values, None, None)
+    return Basis(public, network.loads.values, opf.cost, opf.point.p)
 
 
 def forecast_of(
@@ -106,7 +101,7 @@ def forecast_of(
     if not draws:
         return Forecast(noise, None)
     trials = list(simulated_releases(steps, network, loads, draws, seed, progress))
-    return Forecast(noise, restoring_of(trials, loads, network.base_mva, basis.true_cost))
+    return Forecast(noise, restoring_of(trials, basis, steps.band))
 
 
 def _ratings(mechanism: Mechanism) -> FloatArray | None:

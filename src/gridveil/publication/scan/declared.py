@@ -96,14 +96,13 @@ def rating_matches(network: Network, ratings: Sequence[str]) -> list[tuple[str, 
     value = np.array([float(rating) for rating in written])
     half_unit = np.array([float(Decimal((0, (5,), _exponent(r) - 1))) for r in written])
     slack = np.maximum(half_unit * (1 + TIE), SAME * value)
-    p, q = network.loads.values.T * network.base_mva
+    listed = network.listed_loads
+    p, q = listed.values.T * network.base_mva
     found = []
     for what, loads in (("P", p), ("|S|", np.hypot(p, q))):
         scaled = np.outer(units_of(network), np.abs(loads))
         agrees = telling & (np.abs(scaled - value) <= slack).any(axis=0)
-        found += [
-            (f"ratings: {what} of bus {network.load_buses[i]}", "") for i in np.flatnonzero(agrees)
-        ]
+        found += [(f"ratings: {what} of {listed.labels[i]}", "") for i in np.flatnonzero(agrees)]
     return found
 
 
