@@ -72,3 +72,7 @@ class Backend(Protocol):
     def operations(self, structure: Structure) -> Operations:
         """Return the loops over the patterns of a structure."""
         ...
+
+    def finished(self) -> None:
+        """Note that a solve has run all loops, which are therefore compiled."""
+        ...

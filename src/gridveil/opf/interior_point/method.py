@@ -35,6 +35,7 @@ from gridveil.opf.nonlinear_program import Iteration, Watch
 _KAPPA_EPSILON = 10.0
 _KAPPA_MU, _THETA_MU = 0.2, 1.5
 _TAU_MIN = 0.99
+_EPSILON = 2.2e-16
 
 _FALL, _PATIENCE = 0.9, 30
 """An instance is lost when infeasibility has not fallen by this factor for so many iterations."""
@@ -126,6 +127,8 @@ class Method:
             np.full(batch, LIMIT), np.zeros((batch, structure.variables)), np.zeros(batch),
             np.zeros((batch, structure.rows)), np.zeros(batch, dtype=int), self._effort,
         )  # fmt: skip
+        self._rounding = xp.zeros(batch)
+        """By how much rounding of x alone changes the gradient of the Lagrangian."""
         self._least_theta, self._stalled = self._point.theta, xp.zeros(batch, dtype=int)
 
     def run(self) -> Result:
@@ -155,7 +158,10 @@ class Method:
         xp, options = self._xp, self._options
         error = optimality_error(self._problem, parts, xp.zeros_like(self._mu))
         feasible = self._problem.violation(self._point.residual) <= options.violation
-        solved = (error <= options.tolerance) & feasible
+        reachable = xp.clip(
+            self._rounding / parts.dual_scale, options.tolerance, options.acceptable
+        )
+        solved = (error <= reachable) & feasible
         near = (error <= options.acceptable) & feasible
         self._acceptable = xp.where(near, self._acceptable + 1, 0)
         acceptable = self._acceptable >= options.acceptable_iterations
@@ -186,7 +192,6 @@ class Method:
         self._least_theta = xp.where(falls, theta, self._least_theta)
         small = self._problem.violation(self._point.residual) <= _SMALL_VIOLATION
         self._stalled = xp.where(falls | small, 0, self._stalled + 1)
-        self.longest = max(getattr(self, "longest", 0), int(self._stalled.max()))
         finite = xp.isfinite(theta) & xp.isfinite(self._state.y).all(axis=1)
         return ~finite | (self._stalled >= _PATIENCE)
 
@@ -222,6 +227,8 @@ class Method:
         xp, problem, state, mu = self._xp, self._problem, self._state, self._mu
         n = problem.variables
         hessian = problem.hessian(state.primal, state.y)
+        bend = problem.operations.hessian_times(xp.abs(hessian), xp.abs(state.primal[:, :n]))
+        self._rounding = _EPSILON * bend.max(axis=1, initial=0.0)
         sigma = state.z_lower / gap.lower + state.z_upper / gap.upper
         factorised = self._system.factorise(hessian, jacobian, sigma, problem.moves, active)
         active = active & factorised

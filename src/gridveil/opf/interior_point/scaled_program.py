@@ -49,7 +49,7 @@ class BatchProgram(Protocol):
         ...
 
     def hessian(self, x: Any, factor: Any, multipliers: Any) -> Any:
-        """Return the entries of the Hessians of factor·f + multipliers·g; factor: (instances, 1)."""
+        """Return the entries of the Hessians of factor·f + multipliers·g."""
         ...
 
     def instances(self, which: Any) -> "BatchProgram":

@@ -124,7 +124,9 @@ def _run(
     watch: Watch | None,
 ) -> Result:
     structure, operations = _PLANS.plan(program, backend)
-    return Method(program, structure, operations, backend, start, options, watch).run()
+    result = Method(program, structure, operations, backend, start, options, watch).run()
+    backend.finished()
+    return result
 
 
 class _Plans:

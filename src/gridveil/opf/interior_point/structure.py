@@ -1,8 +1,8 @@
 """Fixed patterns: of the Jacobian, of the condensed matrix, and where their values come from.
 
-The condensed matrix is K = H + diagonal + Σ_i w_i J_iᵀ J_i. Of each of its cells we know once and for
-all which products of Jacobian entries and which entries of H add up there, so that values go to
-fixed positions in every iteration. Dense rows of J would fill K and are left out of it.
+The condensed matrix is K = H + diagonal + Σ_i w_i J_iᵀ J_i. Which products of Jacobian entries and
+which entries of H add up in each of its cells is worked out once, so that values go to fixed
+positions in every iteration. Dense rows of J would fill K and are left out of it.
 """
 
 from collections.abc import Callable

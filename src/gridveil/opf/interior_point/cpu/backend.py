@@ -1,7 +1,5 @@
 """The method's loops and its factorisation on a CPU."""
 
-from typing import Any
-
 import numpy as np
 from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
@@ -34,6 +32,10 @@ class CPU:
         """Return the loops over the patterns of a structure."""
         return CPUOperations(structure)
 
+    def finished(self) -> None:
+        """Note that all loops have been compiled."""
+        kernels.CODE.complete()
+
 
 class CPUOperations:
     """Compiled loops over the patterns of one structure."""
@@ -64,8 +66,10 @@ class CPUOperations:
 
     def hessian_times(self, hessian: FloatArray, x: FloatArray) -> FloatArray:
         """Return H x."""
-        out = np.empty_like(x)
-        kernels.symmetric_times(self._s.h_row, self._s.h_column, hessian, x, out)
+        out = np.empty(x.shape)
+        kernels.symmetric_times(
+            self._s.h_row, self._s.h_column, hessian, np.ascontiguousarray(x), out
+        )
         return out
 
     def largest_of_rows(self, jacobian: FloatArray) -> FloatArray:
@@ -125,13 +129,3 @@ class LDL:
         p, out = self._plan, np.empty_like(b)
         kernels.substitute(p.order, p.l_start, p.l_row, self._l_value, self._pivots, b, out)
         return out
-
-
-def compilation_is_ready() -> bool:
-    """Return whether the loops have been compiled before."""
-    return kernels.CODE.is_ready
-
-
-def compiled() -> Any:
-    """Note that all loops have been compiled."""
-    kernels.CODE.complete()
