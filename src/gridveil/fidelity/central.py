@@ -9,7 +9,7 @@ network's own loads: only the buses they stand at.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from gridveil.fidelity.bands import Band, cost_bands, limit_bands
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.network.network import Network
-from gridveil.opf import ipopt
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.program import NetworkProgram, ProgramBuilder
+from gridveil.opf.solvers import minimise
+from gridveil.opf.starting_point import starting_point
 from gridveil.opf.status import Status, status_of
 
 _CUT_PRICE = 1e3
@@ -78,7 +79,7 @@ def bands_of(
 
 
 class Central(FidelityMethod):
-    """P_RBL by Ipopt: some dispatch within the bands serves the restored loads."""
+    """P_RBL by a central solver: some dispatch within the bands serves the restored loads."""
 
     name = "central"
 
@@ -155,7 +156,7 @@ def _solve(
     program = builder.build()
     x = _start(network, builder, program, outputs, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
-    solution = ipopt.minimise(program, x)
+    solution = minimise(program, x)
     loads = np.stack([solution.x[p_load], solution.x[q_load]], axis=1)
     (p, q), point = nearest_loads_within(limits, loads).T, builder.point(solution.x)
     largest = violations(network.with_loads(p, q), point).largest
@@ -216,9 +217,7 @@ def _start(
 ) -> FloatArray:
     if start is not None:
         return builder.start(program, start.point)
-    buses = len(network.buses)
     bounded = np.isfinite(outputs).all(axis=1)
     middle = np.clip(0.0, outputs[:, 0], outputs[:, 1])
     middle[bounded] = outputs[bounded].mean(axis=1)
-    flat = OperatingPoint(np.ones(buses), np.zeros(buses), middle, np.zeros(len(middle)))
-    return builder.start(program, flat)
+    return builder.start(program, replace(starting_point(network), p=middle))

@@ -12,8 +12,8 @@ from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Component, Network
-from gridveil.opf import ipopt
 from gridveil.opf.diagnosis import Diagnosis, diagnose
+from gridveil.opf.nonlinear_program import Solution, SolverVersion, Watch
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
     OperatingPoint,
@@ -22,6 +22,8 @@ from gridveil.opf.operating_point import (
     violations,
 )
 from gridveil.opf.program import ProgramBuilder
+from gridveil.opf.solvers import Solver, minimise, using
+from gridveil.opf.starting_point import starting_point
 from gridveil.opf.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -61,6 +63,10 @@ class OPFResult(ArrayRecord):
     solve_seconds: float
     diagnosis: Diagnosis | None
     """Why no feasible point was found, where none was."""
+    solver: SolverVersion
+    """What solved it."""
+    stepped_in: bool
+    """Whether that solver stepped in where another one had not got there."""
 
     @property
     def max_violation(self) -> float:
@@ -109,6 +115,7 @@ class OPFResult(ArrayRecord):
             "violations": vars(self.violations),
             **self.network.counts,
             "iterations": self.iterations,
+            "solver": str(self.solver),
             "build_seconds": self.build_seconds,
             "solve_seconds": self.solve_seconds,
             "diagnosis": None
@@ -174,18 +181,21 @@ def solve_acopf(
     network: Network | str | Path,
     *,
     start: OperatingPoint | None = None,
-    watch: ipopt.Watch | None = None,
+    watch: Watch | None = None,
+    solver: Solver | str | None = None,
 ) -> OPFResult:
-    """Find the cheapest dispatch of a network (AC-OPF) with Ipopt.
+    """Find the cheapest dispatch of a network (AC-OPF).
 
-    Where Ipopt ends without a solution, a second problem seeks the point with the least total
-    excess over the limits. If its excess is 0, Ipopt starts again from there. Otherwise that point
-    is returned, with a diagnosis of what the network is short of.
+    Where the solver ends without a solution, a second problem seeks the point with the least total
+    excess over the limits. If its excess is 0, the solver starts again from there. Otherwise that
+    point is returned, with a diagnosis of what the network is short of.
 
     Args:
         network: A network, a case name or the path of a case file.
-        start: Where Ipopt starts; a flat voltage profile if None.
-        watch: Called after every iteration of Ipopt; returning False stops it.
+        start: Where the solver starts; it knows a place by itself if None.
+        watch: Called after every iteration of the solver; returning False stops it.
+        solver: "ipopt", "interior-point" or "auto", the faster one of both for the network's
+            size; None takes that of `using`, or else "auto".
 
     Returns:
         Dispatch, voltages, prices and flows. Look at `status` first: a network without a feasible
@@ -201,13 +211,17 @@ def solve_acopf(
         >>> (result.point.p * result.network.base_mva).round(1).tolist()
         [40.0, 170.0, 324.5, 0.0, 470.7]
     """
-    network = as_network(network)
+    with using(solver):
+        return _solved(as_network(network), start, watch)
+
+
+def _solved(network: Network, start: OperatingPoint | None, watch: Watch | None) -> OPFResult:
     started = time.perf_counter()
     builder = _acopf_program(network)
     program = builder.build()
-    first = builder.start(program, _flat_start(network) if start is None else start)
+    first = builder.start(program, starting_point(network) if start is None else start)
     built = time.perf_counter()
-    solution = ipopt.minimise(program, first, watch=watch)
+    solution = minimise(program, first, watch)
     iterations, diagnosis = solution.iterations, None
     point, status = _evaluate(network, builder, solution)
     if not status.solved and status is not Status.STOPPED:
@@ -215,7 +229,7 @@ def solve_acopf(
         iterations += diagnosis.iterations
         if diagnosis.feasible:
             again = builder.start(program, diagnosis.point)
-            solution = ipopt.minimise(program, again, watch=watch)
+            solution = minimise(program, again, watch)
             iterations += solution.iterations
             point, status = _evaluate(network, builder, solution)
             diagnosis = None
@@ -239,6 +253,8 @@ def solve_acopf(
         build_seconds=built - started,
         solve_seconds=time.perf_counter() - built,
         diagnosis=diagnosis,
+        solver=solution.solver,
+        stepped_in=solution.stepped_in,
     )
 
 
@@ -258,16 +274,10 @@ def _acopf_program(network: Network) -> ProgramBuilder:
     return builder
 
 
-def _flat_start(network: Network) -> OperatingPoint:
-    """Return voltages of 1∠0 and no output; `ProgramBuilder.start` moves them within limits."""
-    buses, gens = len(network.buses), len(network.generators)
-    return OperatingPoint(np.ones(buses), np.zeros(buses), np.zeros(gens), np.zeros(gens))
-
-
 def _evaluate(
-    network: Network, builder: ProgramBuilder, solution: ipopt.Solution
+    network: Network, builder: ProgramBuilder, solution: Solution
 ) -> tuple[OperatingPoint, Status]:
-    """Return the point that Ipopt ended at, and the status that its violations allow."""
+    """Return the point that the solver ended at, and the status that its violations allow."""
     point = builder.point(solution.x)
     largest = violations(network, point).largest
     return point, status_of(solution.code, largest, FEASIBILITY_TOLERANCE)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
-from gridveil.opf import ipopt
+from gridveil.opf.nonlinear_program import Watch
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
     OperatingPoint,
@@ -22,6 +22,7 @@ from gridveil.opf.operating_point import (
     violations,
 )
 from gridveil.opf.program import ProgramBuilder
+from gridveil.opf.solvers import minimise
 
 # Prices of one p.u. of excess. Lines are cheap, so that a generator exceeds its limits only where
 # no line could bring the power: then generation is short. Slack power at a bus is the last resort,
@@ -83,9 +84,7 @@ class Diagnosis:
         return f"{'; '.join(lack.value for lack in self.lacks)}. Worst: {worst.sentence}"
 
 
-def diagnose(
-    network: Network, start: OperatingPoint, watch: ipopt.Watch | None = None
-) -> Diagnosis:
+def diagnose(network: Network, start: OperatingPoint, watch: Watch | None = None) -> Diagnosis:
     """Solve the elastic problem of `network` from `start`."""
     gens, lines = network.generators, network.lines
     builder = ProgramBuilder(network, *network.bus_load())
@@ -105,7 +104,7 @@ def diagnose(
     for sign in (1.0, -1.0):
         _add_slack(builder, builder.angle, sign, _LINE_PRICE * np.abs(lines.y))
     program = builder.build()
-    solution = ipopt.minimise(program, builder.start(program, start), watch=watch)
+    solution = minimise(program, builder.start(program, start), watch)
     found = builder.point(solution.x)
     return Diagnosis(
         point=found,

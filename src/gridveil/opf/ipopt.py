@@ -18,7 +18,13 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.opf.nonlinear_program import Iteration, NonlinearProgram, Solution, Watch
+from gridveil.opf.nonlinear_program import (
+    Iteration,
+    NonlinearProgram,
+    Solution,
+    SolverVersion,
+    Watch,
+)
 
 INFINITY = 2e19
 """Ipopt treats bounds of at least this magnitude as infinite."""
@@ -109,7 +115,7 @@ class _Session:
             library.FreeIpoptProblem(handle)
         if self.raised is not None:
             raise self.raised
-        return Solution(int(code), x, value.value, multipliers, self.iterations)
+        return Solution(int(code), x, value.value, multipliers, self.iterations, solver_version())
 
     def _guard(self, work: Callable[[], bool | None]) -> bool:
         """Run a callback's work; an exception must not cross the C frames of Ipopt."""
@@ -220,6 +226,14 @@ def _ints(address: int, count: int) -> Any:
 
 
 @cache
+def solver_version() -> SolverVersion:
+    """Return the version of the Ipopt that is installed."""
+    numbers = [c_int() for _ in range(3)]
+    _library().GetIpoptVersion(*map(byref, numbers))
+    return SolverVersion("ipopt", ".".join(str(number.value) for number in numbers))
+
+
+@cache
 def _library() -> ctypes.CDLL:
     """Load Ipopt from the folder of CasADi's wheel and declare what we call."""
     spec = find_spec("casadi")
@@ -249,6 +263,8 @@ def _library() -> ctypes.CDLL:
         function.argtypes = [c_void_p, c_char_p, kind]
     library.SetIntermediateCallback.restype = c_bool
     library.SetIntermediateCallback.argtypes = [c_void_p, _INTERMEDIATE]
+    library.GetIpoptVersion.restype = None
+    library.GetIpoptVersion.argtypes = [POINTER(c_int)] * 3
     library.IpoptSolve.restype = c_int
     library.IpoptSolve.argtypes = [
         c_void_p, c_void_p, c_void_p, POINTER(c_double), c_void_p, c_void_p, c_void_p, c_void_p,

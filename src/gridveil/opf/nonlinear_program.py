@@ -71,6 +71,17 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class SolverVersion:
+    """What solved a program."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True)
 class Solution:
     """The point at which a solver ended."""
 
@@ -80,6 +91,9 @@ class Solution:
     objective: float
     g_multipliers: FloatArray
     iterations: int
+    solver: SolverVersion
+    stepped_in: bool = False
+    """Whether another solver had not got there before."""
 
     @property
     def converged(self) -> bool:

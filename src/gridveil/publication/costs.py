@@ -23,7 +23,7 @@ from gridveil.fidelity.projection import projected_loads
 from gridveil.files import csv_bytes, read_rows, write_atomically
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
-from gridveil.opf.ipopt import Iteration
+from gridveil.opf.nonlinear_program import Iteration
 from gridveil.publication.statements import (
     COSTS_DERIVED,
     COSTS_PRIVATE,

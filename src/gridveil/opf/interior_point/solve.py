@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from hashlib import sha256
+from importlib.metadata import version
 
 import numpy as np
 
@@ -11,16 +12,17 @@ from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.method import LOST, Method, Options, Result
 from gridveil.opf.interior_point.restoration import elastic_program, largest_violation
 from gridveil.opf.interior_point.structure import Structure, structure_of
-from gridveil.opf.nonlinear_program import Iteration, Solution, Watch
+from gridveil.opf.nonlinear_program import Iteration, Solution, SolverVersion, Watch
 from gridveil.opf.program import NetworkProgram, batch_of
 
+NAME = "interior-point"
 INFEASIBLE = 2
 """Ipopt's code of a local infeasibility."""
 _FEASIBLE = 1e-6
 """Largest violation of a point that counts as feasible."""
 
 
-def minimise(
+def minimise_one(
     program: NetworkProgram,
     start: FloatArray,
     watch: Watch | None = None,
@@ -43,6 +45,7 @@ def minimise(
         objective=float(result.objective[0]),
         g_multipliers=result.multipliers[0],
         iterations=int(result.iterations[0]),
+        solver=SolverVersion(NAME, version("gridveil")),
     )
 
 
