@@ -16,6 +16,7 @@ from gridveil.admm.start import Start
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS
+from gridveil.opf.solvers import Solver
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.registry import Registry
 
@@ -121,6 +122,14 @@ AcceptMatchOption = Annotated[
     list[str] | None,
     typer.Option(
         "--accept-match", help="A match of the last scan that is a coincidence, by its name."
+    ),
+]
+SolverOption = Annotated[
+    Solver | None,
+    typer.Option(
+        help="What solves central programs; auto, if nothing is said, takes the faster one for "
+        "the size of the network, and Ipopt where the other one does not get there.",
+        show_default=False,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

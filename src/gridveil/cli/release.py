@@ -22,12 +22,14 @@ from gridveil.cli.options import (
     NewRegisterOption,
     NoiseOptions,
     RegisterOption,
+    SolverOption,
     options_from_file,
 )
 from gridveil.cli.output import console, print_json
 from gridveil.errors import GridveilError
 from gridveil.files import read_bus_list
 from gridveil.network.library import load_case
+from gridveil.opf.solvers import using
 
 if TYPE_CHECKING:
     from gridveil.publication.certificate import Certificate
@@ -76,6 +78,7 @@ class ReleaseOptions:
     sign: Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")] = (
         None
     )
+    solver: SolverOption = None
     config: Annotated[
         Path | None,
         typer.Option(
@@ -158,7 +161,7 @@ def release(
     gridveil release mine.m --config release.toml --dry-run
 
     """
-    with display(shown.mode, agents.max_iterations) as progress:
+    with using(choices.solver), display(shown.mode, agents.max_iterations) as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
         network = load_case(case, buses)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gridveil.claims import ClaimVerdict
-from gridveil.cli.options import JsonOption
+from gridveil.cli.options import JsonOption, SolverOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.printable import excerpt
 
@@ -35,6 +35,7 @@ def verify(
     costs: Annotated[
         Path | None, typer.Option(help="Also check O* against these published costs (CSV).")
     ] = None,
+    solver: SolverOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check every claim of a release's certificate; nothing but its folder is needed.
@@ -49,7 +50,7 @@ def verify(
     from gridveil.publication.verification.verify import verify as check
 
     with error_console.status("verifying …"):
-        result = check(folder, key, costs)
+        result = check(folder, key, costs, solver)
     if as_json:
         print_json(result.figures())
     else:

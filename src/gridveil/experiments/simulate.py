@@ -16,6 +16,7 @@ from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.solvers import Solver, using
 from gridveil.privacy.bounds import PublicBounds, as_bounds, simulation_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.choice import noise_choice
@@ -112,6 +113,7 @@ def simulate(
     band: BandKind | str = BAND,
     agents: AgentOptions | None = None,
     costs: CostsLike | None = None,
+    solver: Solver | str | None = None,
     unchecked: bool = False,
     compare_central: bool = False,
     notify: Callable[[str], None] = lambda _: None,
@@ -136,6 +138,7 @@ def simulate(
         band: Whose cost stays within beta: of every "generator", or "total".
         agents: How agents run, for a method that has agents.
         costs: Known costs O*; computed by an AC-OPF if None.
+        solver: What solves central programs: "ipopt", "interior-point" or "auto".
         unchecked: Skip two solves that take minutes on large networks: an AC-OPF of the noisy
             loads, and one of the restored network.
         compare_central: Also find the central solution, for the distance to it.
@@ -157,24 +160,27 @@ def simulate(
         chosen = choice.make(network, epsilon)
     else:
         chosen = mechanism
-    solver, share = make_method(method, agents), float(exact(beta, "beta"))
-    check_choices(solver, share, band)
-    notify(f"solving {network.name}")
-    original, public = None, None
-    if costs is None:
-        original = _solved(network)
-        public = original.generator_costs
-    else:
-        public = as_public_costs(costs, _GIVEN, network).values
-    noisy = simulate_loads(network, chosen, seed)
-    noisy_opf = None
-    if not unchecked:
-        notify("solving the noisy network")
-        noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
-    notify("restoring")
-    restored = restore(network, noisy, public, share, solver, band)
-    central = restore(network, noisy, public, share, "central") if compare_central else None
-    return Simulation(network, share, original, noisy, noisy_opf, restored, central, not unchecked)
+    way, share = make_method(method, agents), float(exact(beta, "beta"))
+    check_choices(way, share, band)
+    with using(solver):
+        notify(f"solving {network.name}")
+        original, public = None, None
+        if costs is None:
+            original = _solved(network)
+            public = original.generator_costs
+        else:
+            public = as_public_costs(costs, _GIVEN, network).values
+        noisy = simulate_loads(network, chosen, seed)
+        noisy_opf = None
+        if not unchecked:
+            notify("solving the noisy network")
+            noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
+        notify("restoring")
+        restored = restore(network, noisy, public, share, way, band)
+        central = restore(network, noisy, public, share, "central") if compare_central else None
+        return Simulation(
+            network, share, original, noisy, noisy_opf, restored, central, not unchecked
+        )
 
 
 def _solved(network: Network) -> OPFResult:

@@ -24,6 +24,7 @@ from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.nonlinear_program import SolverVersion
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import Guarantee
@@ -184,7 +185,7 @@ def draft(network: Network, basis: Basis) -> Certificate:
         "violations": dict.fromkeys(StatedViolations.model_fields, 0.0),
     }
     try:
-        made = _certificate(network, basis, fidelity, None, _software(on_gpu=False)).sealed()
+        made = _certificate(network, basis, fidelity, None, _software(False, None)).sealed()
         made.to_bytes()  # a text may be one that no file can hold
         keeps_beta(float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0), basis.band)), basis.beta)
     except Exception as error:  # pydantic's, or whatever the code of another package raises
@@ -247,7 +248,7 @@ def certify(
             opf, basis.parameters, basis.epsilon_costs, basis.post_processing
         )
     on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
-    certificate = _certificate(network, basis, figures, interval, _software(on_gpu))
+    certificate = _certificate(network, basis, figures, interval, _software(on_gpu, opf.solver))
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
         LOADS: csv_bytes(LOADS_COLUMNS, _load_rows(published)),
@@ -458,11 +459,15 @@ def _load_rows(published: PublishedCase) -> list[tuple[int, float, float]]:
     return list(zip(map(int, number), p, q, strict=True))
 
 
-def _software(on_gpu: bool) -> dict[str, str]:
-    """Return what the bytes of a release depend on; with agents on a GPU, its compiler too."""
+def _software(on_gpu: bool, solver: SolverVersion | None) -> dict[str, str]:
+    """Return what the bytes of a release depend on: the solver of its AC-OPF is part of it.
+
+    With agents on a GPU, its compiler is too.
+    """
     packages = (*PACKAGES, GPU_PACKAGE) if on_gpu else PACKAGES
     return {
         "gridveil": version("gridveil"),
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
+        **({} if solver is None else {solver.name: solver.version}),
     }
