@@ -133,7 +133,8 @@ class Physics:
         weight = weight + 2 * limit * f.flow
 
         def outer(a: FloatArray, b: FloatArray) -> FloatArray:
-            return np.asarray(2 * np.sum(limit * a * b, axis=-2))
+            product: FloatArray = 2 * np.sum(limit * a * b, axis=-2)
+            return product
 
         d_delta, d_from, d_to = f.d_delta, f.d_from, f.d_to
         delta2 = -f.v_from * f.v_to * np.sum(weight * f.wave, axis=-2) + outer(d_delta, d_delta)

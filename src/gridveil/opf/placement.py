@@ -23,7 +23,10 @@ class Placement:
 
     def sparse(self, matrix: Any) -> Any:
         """Return a sparse matrix of SciPy there, by rows."""
-        return matrix if self.xp is np else self.sparse_module.csr_matrix(matrix)
+        if self.xp is np:
+            return matrix
+        parts = tuple(self.array(part) for part in (matrix.data, matrix.indices, matrix.indptr))
+        return self.sparse_module.csr_matrix(parts, shape=matrix.shape)
 
     def host(self, array: Any) -> Any:
         """Return an array as one of NumPy."""

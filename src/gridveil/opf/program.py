@@ -66,7 +66,7 @@ class NetworkProgram:
 
     def constraints(self, x: FloatArray) -> FloatArray:
         """Return N(θ, v) + A x + Σ h."""
-        g = np.ascontiguousarray((self._matrix @ x.T).T)
+        g = (self._matrix @ x.T).T.copy()
         g[..., : self.physics.rows] += self.physics.values(x)
         if len(self.terms.row):
             terms = evaluate(self._coefficients, x[..., self._term_column])

@@ -31,6 +31,12 @@ class Factorisation(Protocol):
 class Operations(Protocol):
     """Loops over the patterns of one structure."""
 
+    j_row: Array
+    """Row and column of each entry of J and H, as indices of arrays there."""
+    j_column: Array
+    h_row: Array
+    h_column: Array
+
     def jacobian(self, entries: Array) -> Array:
         """Add up the entries of a program's Jacobian to the values of J."""
         ...
@@ -64,6 +70,8 @@ class Backend(Protocol):
     """A machine."""
 
     placement: Placement
+    shrinks_below: float
+    """The batch shrinks to the instances that still run when they are fewer than this share."""
 
     def ordering(self, pattern: csr_array) -> IntArray:
         """Return the order in which the variables of a symmetric pattern are eliminated."""

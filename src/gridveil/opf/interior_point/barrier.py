@@ -87,8 +87,8 @@ def errors(
     y_sum, count = xp.abs(state.y).sum(axis=1), problem.moves.shape[1]
     rows = residual.shape[1]
     return Errors(
-        dual=xp.abs(dual).max(axis=1, initial=0.0),
-        primal=xp.abs(residual).max(axis=1, initial=0.0),
+        dual=xp.abs(dual).max(axis=1),
+        primal=xp.abs(residual).max(axis=1),
         dual_scale=xp.maximum(_S_MAX, (y_sum + z_sum) / (count + rows)) / _S_MAX,
         complementarity_scale=xp.maximum(_S_MAX, z_sum / count) / _S_MAX,
         products_lower=gap.lower * state.z_lower,
@@ -100,7 +100,7 @@ def optimality_error(problem: ScaledProgram, parts: Errors, mu: Array) -> Array:
     """Return Ipopt's scaled optimality error of the barrier problem with μ."""
     xp = problem.xp
     off = [
-        xp.where(has, xp.abs(products - mu[:, None]), 0.0).max(axis=1, initial=0.0)
+        xp.where(has, xp.abs(products - mu[:, None]), 0.0).max(axis=1)
         for has, products in (
             (problem.has_lower, parts.products_lower),
             (problem.has_upper, parts.products_upper),
@@ -114,7 +114,7 @@ def longest_step(xp: Any, value: Array, step: Array, tau: Array, bounded: Array)
     """Return the longest step ≤ 1 that keeps bounded values above (1 − τ) of themselves."""
     shrinking = bounded & (step < 0)
     ratio = xp.where(shrinking, -value / xp.where(shrinking, step, -1.0), xp.inf)
-    return xp.minimum(1.0, tau * ratio.min(axis=1, initial=xp.inf))
+    return xp.minimum(1.0, tau * ratio.min(axis=1))
 
 
 def longest_primal_step(problem: ScaledProgram, gap: Gaps, step: Array, tau: Array) -> Array:

@@ -40,6 +40,10 @@ class Point:
     """‖residual‖₁."""
     phi: Array
 
+    def instances(self, which: Array) -> "Point":
+        """Return some of the instances."""
+        return Point(*(getattr(self, spec.name)[which] for spec in fields(self)))
+
 
 @dataclass(frozen=True)
 class Step:

@@ -88,6 +88,9 @@ class Result:
         return self.code, self.x, self.objective, self.multipliers, self.iterations
 
 
+_OF_INSTANCES = ("_mu", "_acceptable", "_code", "_rounding", "_least_theta", "_stalled")
+
+
 class Method:
     """One run of a batch."""
 
@@ -102,7 +105,7 @@ class Method:
         watch: Watch | None,
     ) -> None:
         self._xp = xp = backend.placement.xp
-        self._host = backend.placement.host
+        self._backend, self._host = backend, backend.placement.host
         self._options, self._watch = options, watch
         self._problem, primal = scaled_program(
             program, structure, operations, backend.placement, start
@@ -140,18 +143,33 @@ class Method:
 
     def _iterate(self, number: int) -> bool:
         """Do one iteration; return whether any instance goes on."""
+        self._shrink()
         problem = self._problem
         gap = gaps(problem, self._state.primal)
         gradient, jacobian = problem.first_derivatives(self._state.primal)
         j_y = problem.operations.transposed_times(jacobian, self._state.y)
         parts = errors(problem, self._state, gradient, j_y, self._point.residual, gap)
         self._end(parts, number)
-        if not (self._code == RUNNING).any():
-            return False
         active = self._code == RUNNING
+        if not active.any():
+            return False
         self._reduce_mu(parts, active)
         self._step(gradient, jacobian, j_y, gap, active)
         return True
+
+    def _shrink(self) -> None:
+        """Go on with the instances that still run, if they are few enough."""
+        which = self._code == RUNNING
+        left = int(which.sum())
+        if left >= self._backend.shrinks_below * len(which):
+            return
+        self._problem, self._state = self._problem.instances(which), self._state.instances(which)
+        self._point = self._point.instances(which)
+        self._filters.keep(which)
+        self._system.keep(which, left)
+        for name in _OF_INSTANCES:
+            setattr(self, name, getattr(self, name)[which])
+        self._places = self._places[self._host(which)]
 
     def _end(self, parts: Errors, number: int) -> None:
         """End instances that are solved, or that cannot be."""
@@ -228,7 +246,7 @@ class Method:
         n = problem.variables
         hessian = problem.hessian(state.primal, state.y)
         bend = problem.operations.hessian_times(xp.abs(hessian), xp.abs(state.primal[:, :n]))
-        self._rounding = _EPSILON * bend.max(axis=1, initial=0.0)
+        self._rounding = _EPSILON * bend.max(axis=1)
         sigma = state.z_lower / gap.lower + state.z_upper / gap.upper
         factorised = self._system.factorise(hessian, jacobian, sigma, problem.moves, active)
         active = active & factorised

@@ -57,4 +57,4 @@ def elastic_program(program: NetworkProgram, x: Array) -> tuple[NetworkProgram, 
 def largest_violation(program: NetworkProgram, x: Array) -> Array:
     """Return the largest violation of each instance's rows."""
     xp, g = program.placement.xp, program.constraints(x)
-    return xp.maximum(program.g_min - g, g - program.g_max).max(axis=1, initial=0.0)
+    return xp.maximum(program.g_min - g, g - program.g_max).max(axis=1)

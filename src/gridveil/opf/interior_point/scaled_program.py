@@ -103,7 +103,7 @@ class ScaledProgram:
 
     def violation(self, residual: Array) -> Array:
         """Return the largest residual of each instance without scaling."""
-        return self.xp.abs(residual / self.g_scale).max(axis=1, initial=0.0)
+        return self.xp.abs(residual / self.g_scale).max(axis=1)
 
     def instances(self, which: Array) -> "ScaledProgram":
         """Return the batch of some of its instances."""
@@ -118,9 +118,9 @@ class ScaledProgram:
 
     def __post_init__(self) -> None:
         """Prepare the factors of the entries of J and H."""
-        s, moves = self.structure, self.moves
-        self._j_factor = self.g_scale[:, s.j_row] * moves[:, s.j_column]
-        self._h_factor = moves[:, s.h_row] & moves[:, s.h_column]
+        o, moves = self.operations, self.moves
+        self._j_factor = self.g_scale[:, o.j_row] * moves[:, o.j_column]
+        self._h_factor = moves[:, o.h_row] & moves[:, o.h_column]
 
 
 def scaled_program(

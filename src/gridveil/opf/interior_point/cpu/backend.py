@@ -14,6 +14,7 @@ class CPU:
     """One core."""
 
     placement: Placement = HOST
+    shrinks_below = 0.9
 
     def ordering(self, pattern: csr_array) -> IntArray:
         """Return SuperLU's approximate minimum degree ordering of a symmetric pattern."""
@@ -42,6 +43,8 @@ class CPUOperations:
 
     def __init__(self, structure: Structure) -> None:
         self._s = structure
+        self.j_row, self.j_column = structure.j_row, structure.j_column
+        self.h_row, self.h_column = structure.h_row, structure.h_column
         self._k_diagonal = structure.k_diagonal
         self._plan = _Plan(structure)
 
