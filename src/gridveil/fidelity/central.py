@@ -19,6 +19,7 @@ from gridveil.fidelity.bands import Band, cost_bands, limit_bands
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.network.network import Network
+from gridveil.opf.nonlinear_program import Solution
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.program import NetworkProgram, ProgramBuilder
 from gridveil.opf.solvers import minimise
@@ -52,6 +53,8 @@ class Attempt:
     q: FloatArray
     point: OperatingPoint
     iterations: int
+    solution: Solution | None = None
+    """All variables and multipliers, if a central solver found it."""
 
     @property
     def loads(self) -> FloatArray:
@@ -156,12 +159,12 @@ def _solve(
     program = builder.build()
     x = _start(network, builder, program, outputs, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
-    solution = minimise(program, x)
+    solution = minimise(program, x, near=None if start is None else start.solution)
     loads = np.stack([solution.x[p_load], solution.x[q_load]], axis=1)
     (p, q), point = nearest_loads_within(limits, loads).T, builder.point(solution.x)
     largest = violations(network.with_loads(p, q), point).largest
     status = status_of(solution.code, largest, FEASIBILITY_TOLERANCE)
-    return Attempt(status, p, q, point, solution.iterations)
+    return Attempt(status, p, q, point, solution.iterations, solution)
 
 
 def _add_loads(

@@ -63,15 +63,23 @@ class OPFResult(ArrayRecord):
     solve_seconds: float
     diagnosis: Diagnosis | None
     """Why no feasible point was found, where none was."""
-    solver: SolverVersion
-    """What solved it."""
-    stepped_in: bool
-    """Whether that solver stepped in where another one had not got there."""
+    solution: Solution
+    """All variables and multipliers, for solves of the network with other loads."""
 
     @property
     def max_violation(self) -> float:
         """The largest violation of any constraint, in p.u. or radians."""
         return self.violations.largest
+
+    @property
+    def solver(self) -> SolverVersion:
+        """What solved it."""
+        return self.solution.solver
+
+    @property
+    def stepped_in(self) -> bool:
+        """Whether that solver stepped in where another one had not got there."""
+        return self.solution.stepped_in
 
     @property
     def loading(self) -> FloatArray:
@@ -183,6 +191,7 @@ def solve_acopf(
     start: OperatingPoint | None = None,
     watch: Watch | None = None,
     solver: Solver | str | None = None,
+    near: OPFResult | None = None,
 ) -> OPFResult:
     """Find the cheapest dispatch of a network (AC-OPF).
 
@@ -196,6 +205,8 @@ def solve_acopf(
         watch: Called after every iteration of the solver; returning False stops it.
         solver: "ipopt", "interior-point" or "auto", the faster one of both for the network's
             size; None takes that of `using`, or else "auto".
+        near: The solution of the same network with other loads, which saves the interior-point
+            method most of its iterations; Ipopt has no use for it.
 
     Returns:
         Dispatch, voltages, prices and flows. Look at `status` first: a network without a feasible
@@ -212,16 +223,18 @@ def solve_acopf(
         [40.0, 170.0, 324.5, 0.0, 470.7]
     """
     with using(solver):
-        return _solved(as_network(network), start, watch)
+        return _solved(as_network(network), start, watch, near)
 
 
-def _solved(network: Network, start: OperatingPoint | None, watch: Watch | None) -> OPFResult:
+def _solved(
+    network: Network, start: OperatingPoint | None, watch: Watch | None, near: OPFResult | None
+) -> OPFResult:
     started = time.perf_counter()
     builder = _acopf_program(network)
     program = builder.build()
     first = builder.start(program, starting_point(network) if start is None else start)
     built = time.perf_counter()
-    solution = minimise(program, first, watch)
+    solution = minimise(program, first, watch, None if near is None else near.solution)
     iterations, diagnosis = solution.iterations, None
     point, status = _evaluate(network, builder, solution)
     if not status.solved and status is not Status.STOPPED:
@@ -253,8 +266,7 @@ def _solved(network: Network, start: OperatingPoint | None, watch: Watch | None)
         build_seconds=built - started,
         solve_seconds=time.perf_counter() - built,
         diagnosis=diagnosis,
-        solver=solution.solver,
-        stepped_in=solution.stepped_in,
+        solution=solution,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 
 
 class NonlinearProgram(Protocol):
@@ -81,8 +81,8 @@ class SolverVersion:
         return f"{self.name} {self.version}"
 
 
-@dataclass(frozen=True)
-class Solution:
+@dataclass(frozen=True, eq=False)
+class Solution(ArrayRecord):
     """The point at which a solver ended."""
 
     code: int

@@ -11,9 +11,12 @@ from contextvars import ContextVar
 from dataclasses import replace
 from enum import StrEnum
 
+import numpy as np
+
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.opf import ipopt
+from gridveil.opf.interior_point.method import Options
 from gridveil.opf.interior_point.solve import INFEASIBLE, minimise_one
 from gridveil.opf.nonlinear_program import Solution, Watch
 from gridveil.opf.program import NetworkProgram
@@ -30,6 +33,8 @@ class Solver(StrEnum):
 _FASTER_FROM = 2000
 """Buses from which `auto` takes the interior-point method."""
 _STOPPED = 5
+_SHORT = Options(iterations=25)
+"""For starts near a solution: what takes longer is better started afresh."""
 _CHOSEN: ContextVar[Solver] = ContextVar("solver", default=Solver.AUTO)
 
 
@@ -77,16 +82,28 @@ def chosen_for(buses: int) -> Solver:
     return chosen
 
 
-def minimise(program: NetworkProgram, start: FloatArray, watch: Watch | None = None) -> Solution:
+def minimise(
+    program: NetworkProgram,
+    start: FloatArray,
+    watch: Watch | None = None,
+    near: Solution | None = None,
+) -> Solution:
     """Solve a program with the solver chosen.
 
     Args:
         program: Functions, derivatives and bounds.
         start: The variables to start from.
         watch: Called after every iteration; returning False stops the solver.
+        near: The solution of a program that differs in bounds and costs, and perhaps has other
+            rows or variables at its end. Where it does not lead to one, the start does.
     """
     if chosen_for(program.physics.buses) is Solver.IPOPT:
         return ipopt.minimise(program, start, watch=watch)
+    if near is not None and near.converged:
+        x, multipliers = _extended(near.x, start), _extended(near.g_multipliers, program.g_min)
+        solution = minimise_one(program, x, watch, _SHORT, multipliers=multipliers)
+        if solution.code in (0, _STOPPED):
+            return solution
     solution = minimise_one(program, start, watch)
     if solution.converged or solution.code in (INFEASIBLE, _STOPPED):
         return solution
@@ -94,3 +111,10 @@ def minimise(program: NetworkProgram, start: FloatArray, watch: Watch | None = N
         return solution
     by_ipopt = ipopt.minimise(program, start, watch=watch)
     return replace(by_ipopt, iterations=solution.iterations + by_ipopt.iterations, stepped_in=True)
+
+
+def _extended(known: FloatArray, like: FloatArray) -> FloatArray:
+    """Return what is known of a vector, and zeros for what has been added at its end."""
+    result, common = np.zeros(len(like)), min(len(known), len(like))
+    result[:common] = known[:common]
+    return result

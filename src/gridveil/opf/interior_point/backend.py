@@ -15,16 +15,17 @@ Array = Any
 class Factorisation(Protocol):
     """L D Lᵀ of the condensed matrices of a batch, with the plan that their pattern needs once."""
 
-    def factorise(self, values: Array, which: Array) -> Array:
+    def factorise(self, values: Array, which: Array, allowed: int) -> Array:
         """Factorise those of the instances that a mask names.
 
         Returns:
-            Which instances have positive pivots alone, for the whole batch.
+            The negative pivots of each instance of the whole batch; more than `allowed` if there
+            are more, or if a pivot is 0.
         """
         ...
 
     def solve(self, b: Array) -> Array:
-        """Return K⁻¹ b of every instance; meaningless where pivots are not positive."""
+        """Return K⁻¹ b of every instance; meaningless where too many pivots are negative."""
         ...
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridveil.opf.interior_point.backend import Array, Operations
+from gridveil.opf.interior_point.condensed_matrix import CondensedMatrix
 from gridveil.opf.interior_point.structure import Structure
 
 _HEAVIEST = 1e8
@@ -54,15 +55,14 @@ class LinearSystem:
         self, xp: Any, structure: Structure, operations: Operations, batch: int, effort: Effort
     ) -> None:
         self._xp, self._operations, self._effort = xp, operations, effort
-        self._factorisation = operations.factorisation(batch)
+        self._matrix = CondensedMatrix(xp, structure, operations, batch)
         self._variables = structure.variables
-        self._dense = [int(row) for row in structure.dense]
         self._gamma = xp.full((batch, 1), _GAMMA)
         self._last_delta = xp.zeros((batch, 1))
 
     def keep(self, which: Array, batch: int) -> None:
         """Go on with some of the instances."""
-        self._factorisation = self._operations.factorisation(batch)
+        self._matrix.keep(batch)
         self._gamma, self._last_delta = self._gamma[which], self._last_delta[which]
 
     def factorise(
@@ -91,8 +91,7 @@ class LinearSystem:
         while True:
             self._weigh()
             diagonal = xp.where(self._free, self._sigma_x + self._delta, 1.0)
-            values = self._operations.condensed(hessian, diagonal, jacobian, self._weight)
-            positive = self._factorisation.factorise(values, todo)
+            positive = self._matrix.factorise(hessian, diagonal, jacobian, self._weight, todo)
             self._effort.factorisations += int(todo.sum())
             todo = todo & ~positive & (self._delta[:, 0] < _DELTA_MOST)
             if not todo.any():
@@ -118,9 +117,6 @@ class LinearSystem:
         free = xp.where(stiffness <= cap, stiffness, cap / 2)
         weight = xp.where(self._equality, xp.minimum(_HEAVIEST, cap), free)
         self._left = self._equality | (stiffness > cap)
-        if self._dense:
-            weight[:, self._dense] = 0.0
-            self._left[:, self._dense] = True
         self._weight = weight
         room = xp.where(self._left, 1 - weight * self._d, 1.0)
         self._d_left = xp.where(self._left, self._d / room, 0.0)
@@ -128,12 +124,7 @@ class LinearSystem:
     def _precondition(self) -> None:
         """Set the inverse of the diagonal that approximates J K⁻¹ Jᵀ + D′."""
         xp = self._xp
-        diagonal = 1 / xp.maximum(self._weight, 1e-300) + self._d_left
-        for row in self._dense:
-            unit = xp.zeros_like(self._weight)
-            unit[:, row] = 1.0
-            column = self._factorisation.solve(self._transposed_times(unit))
-            diagonal[:, row] = self._times(column)[:, row] + self._d[:, row]
+        diagonal = 1 / self._weight + self._d_left
         self._preconditioner = xp.where(self._left, 1 / diagonal, 0.0)
 
     def solve(self, r1: Array, r2: Array, active: Array) -> tuple[Array, Array]:
@@ -165,13 +156,13 @@ class LinearSystem:
     def _once(self, r1: Array, r2: Array, active: Array) -> tuple[Array, Array]:
         weighted = self._transposed_times(self._weight * r2)
         u = self._multipliers(r1 + weighted, r2, active)
-        dx = self._factorisation.solve(r1 + weighted - self._transposed_times(u))
+        dx = self._matrix.solve(r1 + weighted - self._transposed_times(u))
         return dx, u + self._weight * (self._times(dx) - r2)
 
     def _multipliers(self, first: Array, r2: Array, active: Array) -> Array:
         """Return u by conjugate gradients; 0 where rows are condensed."""
         xp = self._xp
-        r = self._times(self._factorisation.solve(first)) - r2
+        r = self._times(self._matrix.solve(first)) - r2
         r = xp.where(self._left & active[:, None], r, 0.0)
         u, z = xp.zeros_like(r), self._preconditioner * r
         p, rz = z, (r * z).sum(axis=1)
@@ -180,7 +171,7 @@ class LinearSystem:
         for _ in range(_STEPS):
             if not running.any():
                 break
-            back = self._factorisation.solve(self._transposed_times(p))
+            back = self._matrix.solve(self._transposed_times(p))
             sp = xp.where(self._left, self._times(back), 0.0) + self._d_left * p
             curvature = (p * sp).sum(axis=1)
             running = running & (curvature > 0)

@@ -26,6 +26,7 @@ from gridveil.opf.interior_point.filter import Filter
 from gridveil.opf.interior_point.line_search import Search, evaluate
 from gridveil.opf.interior_point.linear_system import Effort, LinearSystem
 from gridveil.opf.interior_point.scaled_program import (
+    FIRST_PUSH,
     BatchProgram,
     scaled_program,
 )
@@ -37,6 +38,8 @@ _KAPPA_MU, _THETA_MU = 0.2, 1.5
 _TAU_MIN = 0.99
 _EPSILON = 2.2e-16
 
+_WARM_PUSH = 1e-4
+"""How far a warm start is kept from bounds."""
 _FALL, _PATIENCE = 0.9, 30
 """An instance is lost when infeasibility has not fallen by this factor for so many iterations."""
 _SMALL_VIOLATION = 1e-4
@@ -57,6 +60,8 @@ class Options:
     acceptable_iterations: int = 15
     iterations: int = 500
     first_mu: float = 0.1
+    warm_mu: float = 1e-6
+    """With multipliers to start from."""
 
 
 @dataclass
@@ -103,22 +108,31 @@ class Method:
         start: Array,
         options: Options,
         watch: Watch | None,
+        multipliers: Array | None = None,
     ) -> None:
+        """Begin at a start; with its multipliers, near the solution."""
         self._xp = xp = backend.placement.xp
         self._backend, self._host = backend, backend.placement.host
         self._options, self._watch = options, watch
         self._problem, primal = scaled_program(
-            program, structure, operations, backend.placement, start
+            program,
+            structure,
+            operations,
+            backend.placement,
+            start,
+            FIRST_PUSH if multipliers is None else _WARM_PUSH,
         )
         batch = len(primal)
-        self._mu = xp.full(batch, options.first_mu)
         p = self._problem
+        self._mu = xp.full(batch, options.first_mu if multipliers is None else options.warm_mu)
         self._state = State(
             primal,
             xp.zeros((batch, structure.rows)),
             p.has_lower.astype(float),
             p.has_upper.astype(float),
         )
+        if multipliers is not None:
+            self._state = self._warm(primal, multipliers * p.f_scale / p.g_scale)
         self._point = evaluate(p, primal, self._mu)
         self._filters = Filter(xp, self._point.theta)
         self._effort = Effort()
@@ -133,6 +147,16 @@ class Method:
         self._rounding = xp.zeros(batch)
         """By how much rounding of x alone changes the gradient of the Lagrangian."""
         self._least_theta, self._stalled = self._point.theta, xp.zeros(batch, dtype=int)
+
+    def _warm(self, primal: Array, y: Array) -> State:
+        """Return the state that multipliers of the rows belong to."""
+        xp, p, mu = self._xp, self._problem, self._mu[:, None]
+        gradient, jacobian = p.first_derivatives(primal)
+        pull = xp.concatenate([gradient + p.operations.transposed_times(jacobian, y), -y], axis=1)
+        gap = gaps(p, primal)
+        lower = xp.where(p.has_lower, xp.maximum(pull, 0.0) + mu / gap.lower, 0.0)
+        upper = xp.where(p.has_upper, xp.maximum(-pull, 0.0) + mu / gap.upper, 0.0)
+        return State(primal, y, lower, upper)
 
     def run(self) -> Result:
         """Iterate until every instance has ended."""

@@ -17,7 +17,7 @@ from gridveil.opf.placement import Placement
 _INFINITY = 2e19
 _LARGEST_GRADIENT = 100.0
 _SMALLEST_FACTOR = 1e-8
-_PUSH = 1e-2
+FIRST_PUSH = 1e-2
 """How far starting points are kept from bounds, relative to the bound and to the range."""
 
 
@@ -129,7 +129,7 @@ def scaled_program(
     operations: Operations,
     placement: Placement,
     start: Array,
-    push: float = _PUSH,
+    push: float,
 ) -> tuple[ScaledProgram, Array]:
     """Return a batch with slacks and scaling, and its first primal variables within bounds."""
     xp = placement.xp

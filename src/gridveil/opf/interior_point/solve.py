@@ -7,7 +7,7 @@ from importlib.metadata import version
 import numpy as np
 
 from gridveil.arrays import FloatArray
-from gridveil.opf.interior_point.backend import Backend, Operations
+from gridveil.opf.interior_point.backend import Array, Backend, Operations
 from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.method import LOST, Method, Options, Result
 from gridveil.opf.interior_point.restoration import elastic_program, largest_violation
@@ -28,6 +28,7 @@ def minimise_one(
     watch: Watch | None = None,
     options: Options | None = None,
     backend: Backend | None = None,
+    multipliers: FloatArray | None = None,
 ) -> Solution:
     """Solve a network program; the result is as Ipopt's.
 
@@ -37,8 +38,10 @@ def minimise_one(
         watch: Called after every iteration; returning False stops the solver.
         options: Tolerances and limits.
         backend: Where to solve it; one core if None.
+        multipliers: Those of the rows at the start, if it is the solution of a program near this.
     """
-    result = minimise_batch(batch_of([program]), start[None], options, backend, watch)
+    warm = None if multipliers is None else multipliers[None]
+    result = minimise_batch(batch_of([program]), start[None], options, backend, watch, warm)
     return Solution(
         code=int(result.code[0]),
         x=result.x[0],
@@ -55,6 +58,7 @@ def minimise_batch(
     options: Options | None = None,
     backend: Backend | None = None,
     watch: Watch | None = None,
+    multipliers: FloatArray | None = None,
 ) -> Result:
     """Solve a batch of network programs of one structure, as `batch_of` makes it.
 
@@ -64,15 +68,17 @@ def minimise_batch(
         options: Tolerances and limits.
         backend: Where to solve it; one core if None.
         watch: Called after every iteration of a batch of one; returning False stops the solver.
+        multipliers: Those of the rows at the starts, of shape (instances, rows), for warm starts.
     """
     backend, options = backend or CPU(), options or Options()
     program = program.placed(backend.placement)
-    first = _run(program, backend.placement.array(start), options, backend, watch)
+    array = backend.placement.array
+    warm = None if multipliers is None else array(multipliers)
+    first = _run(program, array(start), options, backend, watch, warm)
     lost = np.flatnonzero(first.code == LOST)
     if not len(lost):
         return first
-    which = backend.placement.array(lost)
-    again = _restored(program.instances(which), first.part(lost), options, backend, watch)
+    again = _restored(program.instances(array(lost)), first.part(lost), options, backend, watch)
     return first.with_part(lost, again)
 
 
@@ -95,6 +101,7 @@ def _restored(
         lost,
         code=np.where(found, INFEASIBLE, nearest.code),
         x=x,
+        objective=host(program.objective(array(x))),
         iterations=lost.iterations + nearest.iterations,
     )
     feasible = np.flatnonzero(violation <= _FEASIBLE)
@@ -125,9 +132,11 @@ def _run(
     options: Options,
     backend: Backend,
     watch: Watch | None,
+    multipliers: Array | None = None,
 ) -> Result:
     structure, operations = _PLANS.plan(program, backend)
-    result = Method(program, structure, operations, backend, start, options, watch).run()
+    method = Method(program, structure, operations, backend, start, options, watch, multipliers)
+    result = method.run()
     backend.finished()
     return result
 

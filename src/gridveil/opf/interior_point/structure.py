@@ -2,7 +2,8 @@
 
 The condensed matrix is K = H + diagonal + Σ_i w_i J_iᵀ J_i. Which products of Jacobian entries and
 which entries of H add up in each of its cells is worked out once, so that values go to fixed
-positions in every iteration. Dense rows of J would fill K and are left out of it.
+positions in every iteration. Dense rows of J would fill K: they are left out of it, to be added as
+an update of low rank.
 """
 
 from collections.abc import Callable

@@ -17,17 +17,8 @@ class CPU:
     shrinks_below = 0.9
 
     def ordering(self, pattern: csr_array) -> IntArray:
-        """Return SuperLU's approximate minimum degree ordering of a symmetric pattern."""
-        half = abs(pattern)
-        matrix = half + half.T
-        dominant = csc_array(matrix + diags_array(matrix.sum(axis=1) + 1.0))
-        factor = splu(
-            dominant,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True, "Equil": False},
-        )
-        return np.argsort(factor.perm_c)
+        """Return an approximate minimum degree ordering."""
+        return minimum_degree_ordering(pattern)
 
     def operations(self, structure: Structure) -> "CPUOperations":
         """Return the loops over the patterns of a structure."""
@@ -116,19 +107,33 @@ class LDL:
         self._plan = plan
         self._l_value = np.zeros((batch, len(plan.l_row)))
         self._pivots = np.ones((batch, len(plan.order)))
-        self._positive = np.zeros(batch, dtype=bool)
+        self._negative = np.zeros(batch, np.int64)
 
-    def factorise(self, values: FloatArray, which: BoolArray) -> BoolArray:
-        """Factorise instances; return which of the batch have positive pivots alone."""
+    def factorise(self, values: FloatArray, which: BoolArray, allowed: int) -> IntArray:
+        """Factorise instances; return how many pivots of each are negative."""
         p = self._plan
         kernels.factorise(
             np.flatnonzero(which), p.k_start, p.k_row, values, p.row_start, p.row_column,
-            p.l_start, p.l_row, self._l_value, self._pivots, self._positive,
+            p.l_start, p.l_row, self._l_value, self._pivots, allowed, self._negative,
         )  # fmt: skip
-        return self._positive.copy()
+        return self._negative.copy()
 
     def solve(self, b: FloatArray) -> FloatArray:
         """Return K⁻¹ b of every instance."""
         p, out = self._plan, np.empty_like(b)
         kernels.substitute(p.order, p.l_start, p.l_row, self._l_value, self._pivots, b, out)
         return out
+
+
+def minimum_degree_ordering(pattern: csr_array) -> IntArray:
+    """Return SuperLU's approximate minimum degree ordering of a symmetric pattern."""
+    half = abs(pattern)
+    matrix = half + half.T
+    dominant = csc_array(matrix + diags_array(matrix.sum(axis=1) + 1.0))
+    factor = splu(
+        dominant,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True, "Equil": False},
+    )
+    return np.argsort(factor.perm_c)

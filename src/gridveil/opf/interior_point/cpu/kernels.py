@@ -139,15 +139,15 @@ def patterns_of_columns(starts: Any, columns: Any, n: int) -> Any:
 @CODE.compile
 def factorise(
     which: Any, start: Any, row: Any, values: Any, row_start: Any, row_column: Any, l_start: Any,
-    l_row: Any, l_value: Any, pivots: Any, positive: Any,
+    l_row: Any, l_value: Any, pivots: Any, allowed: int, negative: Any,
 ) -> None:  # fmt: skip
-    """Factorise P K Pᵀ = L D Lᵀ; stop at the first pivot that is not positive."""
+    """Factorise P K Pᵀ = L D Lᵀ; stop where more pivots than allowed are not positive."""
     n = len(l_start) - 1
     work = np.zeros(n)
     end = np.empty(n, np.int64)
     for one in which:
         end[:] = l_start[:-1]
-        positive[one] = True
+        negative[one] = 0
         work[:] = 0.0
         lv = l_value[one]
         d = pivots[one]
@@ -167,8 +167,9 @@ def factorise(
                 lv[end[j]] = entry
                 end[j] += 1
             if not pivot > 0.0:
-                positive[one] = False
-                break
+                negative[one] += 1 if pivot < 0.0 else allowed + 1
+                if negative[one] > allowed:
+                    break
             d[k] = pivot
 
 
