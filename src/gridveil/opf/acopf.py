@@ -230,7 +230,7 @@ def _solved(
     network: Network, start: OperatingPoint | None, watch: Watch | None, near: OPFResult | None
 ) -> OPFResult:
     started = time.perf_counter()
-    builder = _acopf_program(network)
+    builder = acopf_program(network)
     program = builder.build()
     first = builder.start(program, starting_point(network) if start is None else start)
     built = time.perf_counter()
@@ -270,7 +270,7 @@ def _solved(
     )
 
 
-def _acopf_program(network: Network) -> ProgramBuilder:
+def acopf_program(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
     builder = ProgramBuilder(network, *network.bus_load())
     gens, costs = network.generators, network.generators.costs

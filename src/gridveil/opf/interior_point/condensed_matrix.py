@@ -1,8 +1,8 @@
 """The condensed matrix K_w = H + diagonal + Jᵀ w J, factorised, dense rows of J included.
 
 Dense rows V would fill the factors. The rest K₀ is factorised alone, and Woodbury's formula with
-M = I + √w V K₀⁻¹ Vᵀ √w brings them in. K₀ may then have negative pivots: K_w is positive definite if
-M has as many negative eigenvalues as K₀ has negative pivots (inertia is additive).
+M = I + √w V K₀⁻¹ Vᵀ √w brings them in. K₀ may then have negative pivots: K_w is positive definite
+if M has as many negative eigenvalues as K₀ has negative pivots (inertia is additive).
 """
 
 from typing import Any
