@@ -136,7 +136,8 @@ def _run(
 ) -> Result:
     structure, operations = _PLANS.plan(program, backend)
     method = Method(program, structure, operations, backend, start, options, watch, multipliers)
-    result = method.run()
+    with np.errstate(all="ignore"):  # what is not finite ends an instance
+        result = method.run()
     backend.finished()
     return result
 

@@ -129,7 +129,7 @@ class GPUOperations:
             one: OneMatrix = self._plans[True]
             return one
         if False not in self._plans:
-            self._plans[False] = _warp_plan(self._s, self._xp)
+            self._plans[False] = warp_plan(self._s, self._xp)
         return ManyMatrices(
             self._plans[False], self._start, self._row, self._order, batch, self._xp
         )
@@ -190,7 +190,7 @@ class ManyMatrices:
         return out
 
 
-def _warp_plan(s: Structure, xp: Any) -> tuple[Array, ...]:
+def warp_plan(s: Structure, xp: Any) -> tuple[Array, ...]:
     """Return the rows and columns of L, and where each entry of a row stands in its column."""
     row_start, row_column = patterns_of_rows(s.k_start, s.k_row, s.variables)
     l_start, l_row = patterns_of_columns(row_start, row_column, s.variables)
