@@ -30,7 +30,7 @@ class Solver(StrEnum):
     AUTO = "auto"
 
 
-_FASTER_FROM = 2000
+_FASTER_FROM = 1000
 """Buses from which `auto` takes the interior-point method."""
 _STOPPED = 5
 _SHORT = Options(iterations=25)
