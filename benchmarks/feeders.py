@@ -1,9 +1,9 @@
-"""Feeders of pandapower as an OPF needs them: priced supply, no phase shifts, no iron losses."""
+"""Feeders of pandapower as an OPF needs them: priced supply, no iron losses."""
 
 from functools import cache
 
 from gridveil import Network
-from gridveil.network.formats.pandapower import network_from_net
+from gridveil.network.formats.pandapower_reader import network_from_net
 
 FEEDERS = (
     "create_cigre_network_mv", "mv_oberrhein", "create_kerber_dorfnetz",
@@ -14,15 +14,20 @@ _PRICE = 60.0
 
 
 @cache
-def feeder(name: str) -> Network:
-    """Return a feeder by the name of the function in pandapower.networks that makes it."""
+def feeder(name: str, shifted: bool = False) -> Network:
+    """Return a feeder by the name of the function in pandapower.networks that makes it.
+
+    Its transformers have their phase shifts, mostly of 150°, or none.
+    """
     import pandapower
     import pandapower.networks
 
     net = getattr(pandapower.networks, name)()
     net.poly_cost.drop(net.poly_cost.index, inplace=True)
     net.sgen.drop(net.sgen.index, inplace=True)
-    net.trafo[["shift_degree", "pfe_kw", "i0_percent"]] = 0.0
+    net.trafo[["pfe_kw", "i0_percent"]] = 0.0
+    if not shifted:
+        net.trafo["shift_degree"] = 0.0
     net.bus[["min_vm_pu", "max_vm_pu"]] = 0.9, 1.1
     for grid in net.ext_grid.index:
         pandapower.create_poly_cost(net, int(grid), "ext_grid", cp1_eur_per_mw=_PRICE)

@@ -110,7 +110,7 @@ def restored_as_released(
     loads = np.stack([private.p, private.q], axis=1)
     weights = metric_weights(private.guarantee, loads)
     costs, near = private_costs(network, loads, 0, weights, done.limits)
-    method, aims = make_method(METHOD), costs.for_beta(float(BETA)).values
+    method, aims = make_method(METHOD), costs.for_beta(float(BETA), network).values
     targets = [private]
     if not np.array_equal(near, loads):
         targets.append(replace(private, p=near[:, 0], q=near[:, 1]))

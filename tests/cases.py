@@ -1,16 +1,21 @@
 """Small cases written for the tests, and where the shared ones are."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from gridveil.network.case_file import REQUIRED_COLUMNS
 from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network
 from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.from_case import network_from_case, network_from_tables
+from gridveil.network.library import find_case
 from gridveil.network.network import Network
+from gridveil.network.source_loads import SourceLoad
 
 NESTA = Path(os.environ.get("GRIDVEIL_NESTA", Path(__file__).parents[2] / "shared" / "nesta"))
 needs_nesta = pytest.mark.skipif(
@@ -83,6 +88,19 @@ def polynomial(*coefficients: float):
     return [2, 0.0, 0.0, len(coefficients), *coefficients]
 
 
+def in_parts(network: Network, shares: Sequence[float] = (0.4, 0.6)) -> Network:
+    """Return a network whose loads are several at their bus, which together draw the same."""
+    tables = {name: network.case.tables[name].values.copy() for name in REQUIRED_COLUMNS}
+    columns = (tables["bus"][network.loads.row, at].tolist() for at in (2, 3))
+    loads = [
+        SourceLoad(bus, f"load {len(shares) * i + k}", share * p, share * q)
+        for i, (bus, p, q) in enumerate(zip(network.load_buses, *columns, strict=True))
+        for k, share in enumerate(shares)
+    ]
+    tables["bus"][:, 2:4] = 0.0
+    return network_from_tables(tables, network.base_mva, network.name, None, loads)
+
+
 TINY = Case(
     bus=[bus(1, 3), bus(2, 1, 80.0, 20.0), bus(7, 2, 50.0, 10.0)],
     gen=[gen(1, 200.0), gen(7, 100.0)],
@@ -90,6 +108,17 @@ TINY = Case(
     gencost=[polynomial(0.02, 10.0, 5.0), polynomial(0.01, 20.0, 0.0)],
 )
 """Three buses in a triangle, two generators, two loads."""
+
+
+def without_costs(name: str) -> str:
+    """Return the text of a case by name without its table of costs."""
+    text = find_case(name).read_text()
+    return re.sub(r"mpc\.gencost\s*=\s*\[[^\]]*\];", "", text)
+
+
+def network_without_costs(name: str) -> Network:
+    """Return the network of a case by name, in a file without costs."""
+    return network_from_case(parse_matpower(without_costs(name), f"{name}.m", name))
 
 
 def _padded(name: str, rows: Sequence[Row]) -> Sequence[Row]:

@@ -9,8 +9,9 @@ import typer
 
 import gridveil
 from gridveil import AgentOptions, Study, defaults
-from gridveil.cli.main import app
+from gridveil.cli.app import app
 from gridveil.federation.protocol.settings import Run
+from gridveil.fidelity.registry import make_method
 from gridveil.publication.plan import ReleaseChoices
 
 SHOWN = {"as_json", "quiet", "plain", "dry_run", "config", "help", "private_report", "output"}
@@ -21,6 +22,7 @@ SAME = {
     "accept_match": "accept_matches",
     "save_costs": "",
     "load_buses": "",
+    "public_injections": "",
     "plot": "",
     "csv": "",
     "bus": "buses",
@@ -28,6 +30,8 @@ SAME = {
     "certificate": "certificates",
 }
 """Options that Python names otherwise, or has functions of their own for."""
+FUNCTIONS = {"export": "export_release"}
+"""Commands whose function in Python says more."""
 OF_ONE = {("split", "parties"): "partition", ("federate", "partition_file"): "partition"}
 CLUSTER = {"dask", "tls_ca", "tls_cert", "tls_key"}
 
@@ -48,7 +52,7 @@ COMMANDS = dict(commands())
 
 def python_function(name):
     found = gridveil
-    for part in name.split("."):
+    for part in FUNCTIONS.get(name, name).split("."):
         found = getattr(found, part)
     return found
 
@@ -97,7 +101,8 @@ def test_studies_and_federations_have_the_same_defaults():
     options = AgentOptions()
     assert options.max_iterations == run.max_iterations == study.max_iterations
     assert options.tolerance == run.tolerance == study.tolerance
-    assert inspect.signature(gridveil.restore).parameters["method"].default == defaults.METHOD
+    assert make_method(None).name == defaults.METHOD
+    assert inspect.signature(gridveil.restore).parameters["method"].default is None
 
 
 def test_every_public_name_is_there_and_listed():

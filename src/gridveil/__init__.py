@@ -1,7 +1,7 @@
 """Release power-network loads under local differential privacy, without breaking the network.
 
 The whole of the public interface stands here, flat. Every command of the command line has a
-function of the same name.
+function of the same name; that of `export` is `export_release`.
 """
 
 from importlib import import_module
@@ -70,6 +70,9 @@ if TYPE_CHECKING:
     )
     from gridveil.network.library import (
         save_case as save_case,
+    )
+    from gridveil.network.marginal_costs import (
+        with_marginal_costs as with_marginal_costs,
     )
     from gridveil.network.network import Network as Network
     from gridveil.network.problems import CaseError as CaseError
@@ -147,6 +150,8 @@ if TYPE_CHECKING:
     from gridveil.privacy.ratings import read_ratings as read_ratings
     from gridveil.publication import ledger as ledger
     from gridveil.publication.costs import PublicCosts as PublicCosts
+    from gridveil.publication.dispatch import PublicDispatch as PublicDispatch
+    from gridveil.publication.export import export_release as export_release
     from gridveil.publication.forecast.forecast import Forecast as Forecast
     from gridveil.publication.forecast.outlook import Outlook as Outlook
     from gridveil.publication.make import Release as Release
@@ -193,6 +198,7 @@ _MODULES = {
     "network.formats.base": ["CaseFormat"],
     "network.formats.registry": ["FORMATS"],
     "network.library": ["as_network", "cases", "list_cases", "load_case", "save_case"],
+    "network.marginal_costs": ["with_marginal_costs"],
     "network.network": ["Network"],
     "network.problems": ["CaseError"],
     "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
@@ -218,6 +224,8 @@ _MODULES = {
     "privacy.ratings": ["PublicRatings", "read_ratings"],
     "privacy.phase": ["NoisyLoads", "privatise", "simulate_loads"],
     "publication.costs": ["PublicCosts"],
+    "publication.dispatch": ["PublicDispatch"],
+    "publication.export": ["export_release"],
     "publication.forecast.forecast": ["Forecast"],
     "publication.forecast.outlook": ["Outlook"],
     "publication.make": ["Release"],

@@ -12,7 +12,10 @@ ALPHA: Final = "0.1"
 """In p.u., for a mechanism with such a distance by name."""
 BETA: Final = "0.01"
 METHOD: Final = "bilevel"
-BAND: Final = "generator"
+"""For a band on costs."""
+METHOD_WITHOUT_COSTS: Final = "central"
+BAND: Final = "cost"
+"""Of a network with costs; one without has "dispatch"."""
 MAX_ITERATIONS: Final = 5000
 """Of the agents."""
 TOLERANCE: Final = 1e-5

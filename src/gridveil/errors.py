@@ -14,6 +14,10 @@ class GridveilError(Exception):
     """A mistake the user can mend. The command line prints its text and exits with status 2."""
 
 
+class NotSolvedError(GridveilError):
+    """A solve or a fidelity phase did not succeed. The command line exits with status 3."""
+
+
 def raised_where(error: BaseException) -> str:
     """Say of which type an error is and where it was raised, not what it says.
 

@@ -2,10 +2,11 @@
 
 import csv
 import io
+import math
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,29 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[st
         raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise GridveilError(f"{path}: this is not a CSV file in UTF-8: {error}") from error
+
+
+def read_columns(path: Path) -> list[str]:
+    """Return the names in the first line of a CSV file."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file), [])
+    except OSError as error:
+        raise GridveilError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise GridveilError(f"{path}: this is not a CSV file in UTF-8: {error}") from error
+
+
+def finite_number(place: str, name: str, line: Mapping[str, str | None]) -> float:
+    """Return a finite number from a column of a line of a file."""
+    text = line[name]
+    try:
+        number = float(text or "")
+    except ValueError:
+        raise GridveilError(f"{place}: {name} must be a number, not {text or ''!r}") from None
+    if not math.isfinite(number):
+        raise GridveilError(f"{place}: {name} must be a finite number")
+    return number
 
 
 def read_file(path: Path) -> bytes:

@@ -65,7 +65,8 @@ def test_the_history_has_a_row_for_every_iteration():
     for column in vars(result.history).values():
         assert column.shape == (321,)
         assert np.isfinite(column).all()
-    layout, (noisy, _) = SMALL
+    layout, draw = SMALL
+    noisy = draw.noisy
     costs = load_case("case39_epri").generators.costs
     loads, outputs = np.split(result.state.x[: len(noisy) + layout.generators], [len(noisy)])
     assert result.history.objective[-1] == pytest.approx(((loads - noisy) ** 2).sum())

@@ -18,6 +18,7 @@ from gridveil.fidelity.bands import cost_bands
 from gridveil.network.flows import P_FROM, P_TO, Q_FROM, Q_TO
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint, complex_flows, violations
+from tests.cases import TINY
 
 
 @dataclass(frozen=True)
@@ -89,3 +90,30 @@ def test_large_networks_agree_sooner_on_the_same_loads(large):
     assert flow.iterations < 0.7 * flat.iterations
     loads = slice(0, len(large.draw.noisy))
     assert np.linalg.norm(flow.state.x[loads] - flat.state.x[loads]) < 1e-4
+
+
+def shifted():
+    """A small network whose one transformer shifts by 150° and whose lines have no angle limits."""
+    case = TINY.with_(branch=[[*row[:11], 0.0, 0.0] for row in TINY.branch[:2]])
+    network = case.with_cell("branch", 0, 9, 150.0).network()
+    costs = solve_acopf(network).generator_costs
+    layout = build_layout(network, [band.intervals for band in cost_bands(network, costs, 0.1)])
+    return Problem(network, layout, make_draw(network.loads.values.T.ravel()))
+
+
+def test_networks_with_phase_shifts_start_from_a_power_flow_around_them():
+    problem = shifted()
+    lines = problem.layout.lines(problem.initial_state(Start.AUTO).x)
+    delta = np.degrees(lines[ANGLES[0]] - lines[ANGLES[1]])
+    assert delta == pytest.approx([150.0, 0.0], abs=10.0)
+    assert abs(delta[0] - 150.0) > 0.1
+    assert np.abs(lines[P_FROM]).max() < 2 * problem.network.loads.p.sum()
+
+
+def test_agents_agree_across_a_phase_shift():
+    problem = shifted()
+    run = run_agents(problem.layout, problem.draw, AgentOptions(), threading.Event())
+    assert run.status.solved
+    p, _, point = agreed_point(problem.layout, run.state, 2)
+    assert p == pytest.approx(problem.network.loads.p, abs=1e-4)
+    assert violations(problem.network, point).largest < 1e-3

@@ -47,7 +47,6 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "no-bus": (without("bus"), "the file has no mpc.bus"),
     "no-gen": (without("gen"), "the file has no mpc.gen"),
     "no-branch": (without("branch"), "the file has no mpc.branch"),
-    "no-gencost": (without("gencost"), "the file has no mpc.gencost"),
     "bus-empty": (tables(bus=[]), "bus: the table is empty"),
     "gen-empty": (tables(gen=[], gencost=[]), "gen: the table is empty"),
     "bus-twice": (TEXT + "\nmpc.bus = [\n];\n", "assigned a second time (first in line 4)"),

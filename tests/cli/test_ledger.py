@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from gridveil import release
+from gridveil import Ledger, ledger, release
 
 NETWORK = "pglib_opf_case5_pjm"
 
@@ -27,7 +27,6 @@ def folder(place, tmp_path):
 
 def test_a_new_ledger_says_so_before_the_draw_and_in_the_certificate(gridveil, place, tmp_path):
     says = "no earlier release of any load is known here"
-    assert says in gridveil("ledger", "show").out
     first = gridveil("release", "case5_pjm", "--beta", "0.1", "-o", tmp_path / "one")
     assert says in first.err.replace("\n", " ")
     certificate = json.loads((tmp_path / "one" / "certificate.json").read_text())
@@ -85,6 +84,27 @@ def test_a_ledger_that_was_changed_by_hand_is_found(gridveil, folder, place):
     assert not json.loads(gridveil("ledger", "check", "--json").out)["ok"]
 
 
+@pytest.mark.parametrize("what", ["check", "show", "history", "compare", "page"])
+def test_nothing_is_said_of_a_ledger_that_is_not_there(gridveil, folder, tmp_path, what):
+    """No row of it is made up, and no release is said to be missing in it."""
+    before = sorted(tmp_path.iterdir())
+    further = {"compare": (folder,), "page": ("-o", tmp_path / "page.html")}.get(what, ())
+    mistyped = ("--ledger", tmp_path / "mistyped.sqlite")
+    outcome = gridveil("ledger", what, *further, *mistyped)
+    assert outcome.status == 2
+    assert "there is no ledger to look at" in outcome.err.replace("\n", " ")
+    assert outcome.out == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_ledger_that_was_opened_a_moment_ago_is_there(place):
+    book = Ledger(place)
+    assert ledger.show(book) == []
+    assert [event.kind for event in ledger.history(book)] == ["opened"]
+    release("case5_pjm", book, beta=0.1)
+    assert ledger.check(book).ok
+
+
 def test_a_ledger_that_was_turned_back_is_found(gridveil, folder, place, tmp_path):
     backup = tmp_path / "backup.sqlite"
     shutil.copy(place, backup)
@@ -97,11 +117,13 @@ def test_a_ledger_that_was_turned_back_is_found(gridveil, folder, place, tmp_pat
         assert outcome.status == 1
         states = [row["state"] for row in json.loads(outcome.out)]
         assert states == ["in the ledger", *["not in the ledger any more"] * len(folders)]
-    elsewhere = tmp_path / "another.sqlite"  # who has the certificates alone
-    outcome = gridveil("ledger", "compare", tmp_path / "second", tmp_path / "third", "--ledger",
-                       elsewhere)  # fmt: skip
-    assert outcome.status == 1
-    assert not elsewhere.exists()
+    place.unlink()  # who has the certificates alone
+    both = ("ledger", "compare", tmp_path / "second", tmp_path / "third")
+    assert gridveil(*both, "--alone").status == 1
+    assert gridveil("ledger", "compare", tmp_path / "second", "--alone").status == 0
+    assert gridveil(*both).status == 2
+    assert gridveil(*both, "--alone", "--ledger", backup).status == 2
+    assert not place.exists()
 
 
 def test_a_copy_goes_on_with_the_same_identity_and_budget(gridveil, folder, place, tmp_path):

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from gridveil import Ledger
+from tests.cases import TINY
 
 
 @pytest.fixture(autouse=True)
@@ -52,19 +53,22 @@ def test_costs_are_derived_only_where_they_are_declared_public(gridveil, tmp_pat
 
 
 def test_what_is_kept_is_asked_for_by_kind_and_comes_with_a_warning(gridveil, tmp_path):
-    case = "case14_ieee__api"  # its comments hold every true load
-    shown = gridveil("release", case, "--keep", "comments", "--dry-run").out.replace("\n", " ")
+    mine = tmp_path / "mine.m"
+    mine.write_text(f"{TINY.text()}% a load of 55.5 MW once\n")
+    shown = gridveil("release", mine, "--keep", "comments", "--dry-run").out.replace("\n", " ")
     assert "look as if they spoke of loads" in shown
     assert "Not private as a whole" in shown
     assert "comments of the source file, as they stand" in shown
-    refused = gridveil(
-        "release", case, "--keep", "comments", "--beta", "0.05", "-o", tmp_path / "x"
-    )
-    assert refused.status == 2
-    told = refused.err.replace("\n", " ")
-    assert "network.m: P of bus 2" in told
-    assert "42.66" not in told
-    assert not (tmp_path / "x").exists()
+    case, ledger = "case14_ieee__api", tmp_path / "ledger.sqlite"
+    keep = ("--keep", "comments,names,sections", "--ledger", ledger)
+    for more in (("--dry-run",), ("--beta", "0.05", "-o", tmp_path / "x")):
+        refused = gridveil("release", case, *keep, *more)  # its comments hold every true load
+        assert refused.status == 2
+        told = refused.err.replace("\n", " ")
+        assert "network.m: P of bus 2" in told
+        assert "Nothing was drawn or charged" in told
+        assert "42.66" not in told
+    assert list(tmp_path.iterdir()) == [mine]
     assert gridveil("release", case, "--keep", "blanks", "-o", tmp_path / "x").status == 2
     made = gridveil("release", case, "--beta", "0.05", "-o", tmp_path / "out")
     assert made.status == 0

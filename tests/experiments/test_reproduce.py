@@ -7,7 +7,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from gridveil.cli.main import app
+from gridveil.cli.app import app
 from gridveil.errors import GridveilError
 from gridveil.experiments.paper.audits import audited_epsilon
 from gridveil.experiments.paper.definitions import (

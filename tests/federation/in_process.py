@@ -6,7 +6,14 @@ from types import TracebackType
 
 import numpy as np
 
-from gridveil import AgentOptions, PolarLaplace, PublicCosts, load_case, simulate_loads, solve_acopf
+from gridveil import (
+    AgentOptions,
+    PolarLaplace,
+    PublicCosts,
+    as_network,
+    simulate_loads,
+    solve_acopf,
+)
 from gridveil.admm.draw import make_draw
 from gridveil.errors import GridveilError
 from gridveil.federation.names import COORDINATOR
@@ -51,7 +58,7 @@ class QueueChannel:
 
 
 def problem(case, alpha=0.1, beta=0.1, seed=1):
-    network = load_case(case)
+    network = as_network(case)
     costs = solve_acopf(network).generator_costs
     return network, costs, simulate_loads(network, PolarLaplace.of(1, alpha), seed), beta
 
@@ -64,11 +71,11 @@ def settings(parties, **changes):
 
 def slices_of(network, partition, costs, noisy):
     """Return slices, and each party's noisy loads with the weights it gives them itself."""
-    places = {bus: i for i, bus in enumerate(network.load_buses)}
+    places = {place: i for i, place in enumerate(network.listed_loads.places)}
     parts = split(network, partition, PublicCosts.published(costs, "a report"))
     own = []
     for part in parts:
-        rows = [places[load.bus] for load in part.loads]
+        rows = [places[place] for place in part.load_places]
         loads = np.stack([noisy.p[rows], noisy.q[rows]])
         own.append(make_draw(loads.ravel(), metric_weights(noisy.guarantee, loads.T)))
     return parts, own
@@ -140,13 +147,13 @@ def federated(network, costs, noisy, beta, partition, folder, channel=QueueChann
 def together(network, costs, noisy, beta, **options):
     """Return the result of the engine in one process."""
     method = Agents(AgentOptions(**options))
-    (problem,) = fidelity_problems(network, [noisy], costs, beta, method, BandKind.GENERATOR)
+    (problem,) = fidelity_problems(network, [noisy], costs, beta, method, BandKind.COST)
     return method.solve(problem)
 
 
 def joined(network, found, parts):
     """Return everybody's loads, dispatch and voltages in the network's order."""
-    loads = {bus: i for i, bus in enumerate(network.load_buses)}
+    loads = {place: i for i, place in enumerate(network.listed_loads.places)}
     gens = {int(row) + 1: i for i, row in enumerate(network.generators.row)}
     buses = {int(number): i for i, number in enumerate(network.buses.number)}
     values = {name: np.full(n, np.nan) for name, n in (
@@ -155,7 +162,7 @@ def joined(network, found, parts):
     )}  # fmt: skip
     for part in parts:
         one = found[part.party]
-        at = [loads[load.bus] for load in part.loads]
+        at = [loads[place] for place in part.load_places]
         values["p"][at], values["q"][at] = one.p, one.q
         at = [gens[generator.number] for generator in part.generators]
         values["gen_p"][at], values["gen_q"][at] = one.point.p, one.point.q

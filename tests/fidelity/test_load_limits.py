@@ -88,7 +88,7 @@ def test_limits_of_another_network_are_refused():
     limits = LoadLimits(np.ones(2, dtype=bool))
     with pytest.raises(GridveilError, match="limits: 2 loads for 3 noisy ones"):
         FidelityProblem(
-            load_case("case5_pjm"), np.zeros((3, 2)), np.zeros(5), 0.1, BandKind.GENERATOR,
+            load_case("case5_pjm"), np.zeros((3, 2)), np.zeros(5), 0.1, BandKind.COST,
             limits=limits,
         )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The fidelity phase on the paper's networks and on awkward ones."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,12 @@ from gridveil import (
     Status,
     load_case,
     restore,
+    restore_many,
     simulate_loads,
     solve_acopf,
 )
 from gridveil.errors import GridveilError
+from gridveil.fidelity.central import Central
 from gridveil.opf.operating_point import violations
 from tests.cases import NESTA, TINY, gen, needs_nesta, polynomial
 
@@ -187,7 +190,7 @@ def test_bands_that_no_loads_can_meet_are_told():
         ({"beta": -0.1}, "beta: -0.1 must be 0 or more"),
         ({"beta": float("nan")}, "beta: nan must be"),
         ({"method": "magic"}, "method: 'magic' is none of central, bilevel"),
-        ({"band": "none"}, "band: 'none' is none of"),
+        ({"band": "all"}, "band: 'all' is none of"),
         ({"costs": np.zeros(3)}, "one finite number for each of the 2 generators"),
     ],
 )
@@ -215,3 +218,24 @@ def test_generators_without_limits(method):
     network = case.with_cell("gen", 1, 3, "Inf").with_cell("gen", 1, 4, "-Inf").network()
     _, _, result = study(network, 0.05, 0.05, method)
     check(result, 0.05)
+
+
+class Prepared(Central):
+    """A method that first takes its time, once."""
+
+    name = "prepared"
+
+    def prepare(self, problem):
+        time.sleep(0.5)
+
+
+def test_what_a_method_prepares_is_not_timed():
+    network = load_case("case5_pjm")
+    costs = solve_acopf(network).generator_costs
+    noisy = simulate_loads(network, PolarLaplace.of(1, 0.01), 1)
+    started = time.perf_counter()
+    one = restore(network, noisy, costs, 0.05, Prepared())
+    (other,) = restore_many(network, [noisy], costs, 0.05, Prepared())
+    assert time.perf_counter() - started > 1.0
+    assert one.seconds < 0.5
+    assert other.seconds < 0.5

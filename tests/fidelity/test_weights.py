@@ -28,7 +28,7 @@ def problem(name, seed=1, beta=0.01, method="central", guarantee=None):
     noisy = relative_loads(network, seed)
     if guarantee is not None:
         noisy = replace(noisy, guarantee=guarantee)
-    kind = BandKind.GENERATOR
+    kind = BandKind.COST
     return fidelity_problems(network, [noisy], costs, beta, make_method(method), kind)[0]
 
 
@@ -71,13 +71,13 @@ def test_weights_that_do_not_fit_a_problem_are_refused(weights):
     network = load_case("case5_pjm")
     with pytest.raises(GridveilError, match="weights: 3 finite numbers above 0"):
         FidelityProblem(
-            network, NOISY, np.zeros(5), 0.1, BandKind.GENERATOR, np.array(weights, dtype=float)
+            network, NOISY, np.zeros(5), 0.1, BandKind.COST, np.array(weights, dtype=float)
         )
 
 
 def test_a_problem_without_weights_counts_all_loads_alike():
     network = load_case("case5_pjm")
-    one = FidelityProblem(network, NOISY, np.zeros(5), 0.1, BandKind.GENERATOR)
+    one = FidelityProblem(network, NOISY, np.zeros(5), 0.1, BandKind.COST)
     assert one.weights.tolist() == [1.0, 1.0, 1.0]
 
 

@@ -57,6 +57,38 @@ def test_a_line_without_angle_limits_gets_sixty_degrees(limits):
     assert network.lines.angle_max[0] == pytest.approx(np.pi / 3)
 
 
+@pytest.mark.parametrize(
+    ("shift", "low"), [(30.0, -30.0), (150.0, 90.0), (-150.0, -210.0), (330.0, -90.0), (390, -30.0)]
+)
+def test_without_limits_sixty_degrees_count_from_the_phase_shift(shift, low):
+    """Whole turns aside: 330° are −30°."""
+    row = [*line(1, 2, shift=shift)[:11], 0.0, 0.0]
+    case = TINY.with_(branch=[row, *TINY.branch[1:]])
+    network = case.network()
+    assert np.degrees(network.lines.angle_min[0]) == pytest.approx(low)
+    assert np.degrees(network.lines.angle_max[0]) == pytest.approx(low + 120)
+    assert edited_text(network.case, changes(network)) == case.text()
+    assert saved(network) == network
+
+
+def test_limits_of_the_file_do_not_count_from_the_phase_shift():
+    network = TINY.with_(branch=[line(1, 2, shift=150.0), *TINY.branch[1:]]).network()
+    assert np.degrees(network.lines.angle_max[0]) == pytest.approx(30.0)
+
+
+def test_another_phase_shift_leaves_limits_where_they_were():
+    """Limits that the file does not give would otherwise move with the shift."""
+    row = [*line(1, 2, shift=150.0)[:11], 0.0, 0.0]
+    network = TINY.with_(branch=[row, *TINY.branch[1:]]).network()
+    shift = network.lines.shift.copy()
+    shift[0] = np.radians(120.0)
+    changed = replace(network, lines=replace(network.lines, shift=shift))
+    again = saved(changed)
+    assert again.lines.shift == pytest.approx(changed.lines.shift)
+    assert np.degrees(again.lines.angle_min[0]) == pytest.approx(90.0)
+    assert np.degrees(again.lines.angle_max[0]) == pytest.approx(210.0)
+
+
 def test_a_branch_table_without_angle_columns_is_read():
     network = TINY.with_(branch=[row[:11] for row in TINY.branch]).network()
     assert np.all(network.lines.angle_max == np.pi / 3)

@@ -43,7 +43,7 @@ def test_frames_are_in_megawatts_with_bus_numbers():
     pytest.importorskip("pandas", reason="pandas is an extra")
     network = TINY.network()
     loads = network.to_frame("loads")
-    assert loads.columns.tolist() == ["bus", "p_mw", "q_mvar"]
+    assert loads.columns.tolist() == ["bus", "number", "p_mw", "q_mvar"]
     assert loads.bus.tolist() == [2, 7]
     assert loads.p_mw.tolist() == pytest.approx([80.0, 50.0])
     generators = network.to_frame("generators")
@@ -60,7 +60,7 @@ def test_frames_are_in_megawatts_with_bus_numbers():
 
 
 def test_an_unknown_kind_of_component_is_told():
-    expected = "'trafos' is none of buses, loads, generators, lines"
+    expected = "'trafos' is none of buses, loads, idle_loads, generators, lines"
     with pytest.raises(GridveilError, match=expected):
         TINY.network().to_frame("trafos")
 

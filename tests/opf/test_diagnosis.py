@@ -63,8 +63,38 @@ def test_an_angle_limit_too_narrow_is_named():
         branch=[line(1, 2, angle=1.0)],
     )
     diagnosis = diagnosed(case.network())
-    assert list(diagnosis.lacks) == [Lack.LINES]
+    assert list(diagnosis.lacks) == [Lack.ANGLES]
     assert "beyond its angle limit" in diagnosis.excesses[0].sentence
+
+
+@pytest.mark.parametrize("base", [1.0, 100.0])
+@pytest.mark.parametrize("x", [1e-3, 0.1])
+def test_where_an_angle_limit_is_all_that_is_in_the_way_nothing_else_is_named(base, x):
+    """A transformer of 150° whose file gives ±60°, as if it had no vector group."""
+    r, x = x / 10 * base / 100, x * base / 100
+    case = TINY.with_(
+        base_mva=base,
+        bus=[bus(1, 3), bus(2, 1, 80.0, 20.0), bus(7, 1, 5.0)],
+        gen=TINY.gen[:1],
+        gencost=TINY.gencost[:1],
+        branch=[line(1, 2, r, x, shift=150.0, angle=60.0), line(2, 7, r, x)],
+    )
+    diagnosis = diagnosed(case.network())
+    assert list(diagnosis.lacks) == [Lack.ANGLES]
+    (excess,) = diagnosis.excesses
+    assert excess.component == "line 1 (bus 1–2)"
+    assert 85 < np.degrees(excess.amount) < 95
+    assert str(diagnosis).startswith("held back by angle limits of lines. Worst: line 1 (bus 1–2)")
+
+
+def test_an_angle_limit_that_binds_is_not_blamed_for_too_little_generation():
+    case = TINY.with_(
+        bus=[bus(1, 3), bus(2, 1, 300.0)],
+        gen=TINY.gen[:1],
+        gencost=TINY.gencost[:1],
+        branch=[line(1, 2, angle=5.0)],
+    )
+    assert next(iter(diagnosed(case.network()).lacks)) is Lack.GENERATION
 
 
 @pytest.mark.parametrize(

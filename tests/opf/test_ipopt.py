@@ -1,9 +1,12 @@
 """The binding to Ipopt, on a problem with a published solution."""
 
+import signal
+
 import numpy as np
 import pytest
 
 from gridveil.errors import GridveilError
+from gridveil.interruption import stop_on_interrupt
 from gridveil.opf import ipopt
 
 
@@ -76,6 +79,37 @@ def test_an_exception_in_a_callback_comes_out(monkeypatch, method, error):
     monkeypatch.setattr(Hock71, method, fail)
     with pytest.raises(error):
         ipopt.minimise(Hock71(), START)
+
+
+def interrupting(monkeypatch, method, at):
+    """Let SIGINT arrive during a call of a callback, in the middle of Ipopt's frames."""
+    original, calls = getattr(Hock71, method), []
+
+    def work(*arguments):
+        calls.append(method)
+        if len(calls) == at:
+            signal.raise_signal(signal.SIGINT)
+        return original(*arguments)
+
+    monkeypatch.setattr(Hock71, method, work)
+    return calls
+
+
+@pytest.mark.parametrize("method", ["objective", "gradient", "constraints", "jacobian", "hessian"])
+def test_ctrl_c_stops_it_after_the_iteration(monkeypatch, method):
+    calls = interrupting(monkeypatch, method, at=3)
+    with pytest.raises(KeyboardInterrupt):
+        ipopt.minimise(Hock71(), START)
+    assert len(calls) < 6
+
+
+def test_where_a_run_is_to_stop_by_itself_ctrl_c_ends_the_solve_without_a_solution(monkeypatch):
+    interrupting(monkeypatch, "hessian", at=3)
+    with stop_on_interrupt() as stop:
+        solution = ipopt.minimise(Hock71(), START)
+    assert stop.is_set()
+    assert not solution.converged
+    assert solution.iterations < 6
 
 
 def test_an_unknown_option_is_refused_by_name():

@@ -17,7 +17,6 @@ from gridveil import (
 from gridveil.opf import ipopt, solvers
 from gridveil.opf.interior_point import solve as interior_point
 from gridveil.opf.solvers import Solver, chosen_for
-from gridveil.opf.starting_point import shifted_angles
 
 
 def test_a_solver_is_chosen_by_name_for_one_solve_or_for_many():
@@ -94,19 +93,3 @@ def test_restored_loads_do_not_depend_on_the_solver(method, band):
     assert ours.status.solved
     assert ours.max_violation < 1e-6
     assert np.abs(ours.network.loads.values - theirs.network.loads.values).max() < 1e-4
-
-
-def test_starting_angles_follow_phase_shifters():
-    network = load_case("case118_ieee")
-    assert not shifted_angles(network).any()  # it has none
-    lines = network.lines
-    shift = np.zeros(len(lines))
-    shift[7] = 0.3
-    theta = shifted_angles(replace(network, lines=replace(lines, shift=shift)))
-    gap = theta[lines.from_bus] - theta[lines.to_bus] - shift
-    # No angle can be changed so that the weighted squares of the gaps fall.
-    pull = np.zeros(len(network.buses))
-    np.add.at(pull, lines.from_bus, np.abs(lines.y) * gap)
-    np.subtract.at(pull, lines.to_bus, np.abs(lines.y) * gap)
-    assert np.abs(pull[~network.buses.reference]).max() < 1e-9
-    assert np.abs(gap).max() < 0.3

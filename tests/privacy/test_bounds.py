@@ -36,7 +36,7 @@ def test_bounds_are_read_in_megawatts(tmp_path):
     ("text", "says"),
     [
         ("bus,p_min,p_max,q_min\n2,0,1,0\n", ":1: no column q_max"),
-        ("bus,p_min,p_max,q_min,q_max\n2,0,x,0,1\n", ":2: five numbers expected"),
+        ("bus,p_min,p_max,q_min,q_max\n2,0,x,0,1\n7,0,1,0,1\n", ":2: five numbers expected"),
         ("bus,p_min,p_max,q_min,q_max\n2,0,1,0,1\n", "no bounds for bus 7"),
         ("", ":1: no column bus"),
     ],

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,28 @@ from gridveil.network.case_file import REQUIRED_COLUMNS, CaseFile
 from gridveil.network.conversion import build_network, in_service
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.formats.matpower_writer import text_of_tables
+from gridveil.network.source_loads import loads_at_buses
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.privacy.guarantee import NOT_COVERED, WITHIN_DISTANCE, promise
 from gridveil.publication.certificate import Certificate
-from gridveil.publication.folder import CERTIFICATE, HISTORY, NETWORK, POSITIONS, REPORT, SIGNATURE
+from gridveil.publication.folder import (
+    CERTIFICATE,
+    HISTORY,
+    LOADS,
+    NETWORK,
+    POSITIONS,
+    REPORT,
+    SIGNATURE,
+)
 from gridveil.publication.report.redraw import redrawn_page
 from gridveil.publication.statements import (
+    LOADS_COLUMNS,
+    TARGET_PRIVATE,
     invariants,
     is_private_as_a_whole,
     post_processing_sentences,
     ratings_source,
+    target_name,
     uncovered,
     whole_statement,
 )
@@ -75,9 +87,18 @@ class Forgery:
         base = self.case.base_mva if base_mva is None else base_mva
         self.files[NETWORK] = text_of_tables(tables, base).encode()
 
+    def put_loads(self) -> None:
+        """Let the table of loads be that of the network, one load at each bus."""
+        loads = with_loads(self.case, self.content["load_buses"]).loads
+        lines = [f"{load.bus},1,{load.p_mw!r},{load.q_mvar!r},1\n" for load in loads]
+        self.files[LOADS] = "".join([",".join(LOADS_COLUMNS) + "\n", *lines]).encode()
+
     def state_again(self, pairs: str = WITHIN_DISTANCE) -> None:
         """Let every sentence follow from the figures."""
-        of, costs, kept = self.protection, self.costs, self.content["kept"]
+        of, kept = self.protection, self.content["kept"]
+        target = target_name(self.fidelity["band"])
+        held_to = self.content["costs"] or self.content.get("dispatch")
+        costs = held_to or {"provenance": TARGET_PRIVATE, "source": ""}
         done = self.content.get("post_processing") or {}
         consumers, factor = done.get("consumers", []), done.get("power_factor")
         if done:
@@ -88,8 +109,10 @@ class Forgery:
             of["epsilon"], of["delta"], of["alpha_pu"], self.content["base_mva"], pairs,
             of["caution"],
         )  # fmt: skip
-        of["not_covered"] = uncovered(NOT_COVERED, costs["provenance"], of["delta"])
-        self.content["statement"] = whole_statement(costs["provenance"], kept, of["epsilon"])
+        of["not_covered"] = uncovered(NOT_COVERED, costs["provenance"], of["delta"], target)
+        self.content["statement"] = whole_statement(
+            costs["provenance"], kept, of["epsilon"], target
+        )
         self.content["private_as_a_whole"] = is_private_as_a_whole(costs["provenance"], kept)
         self.content["invariants"] = [
             {"what": what, "provenance": provenance}
@@ -100,6 +123,7 @@ class Forgery:
                 bool(consumers),
                 factor,
                 ratings_source(of["parameters"]),
+                target,
             )
         ]
 
@@ -127,10 +151,8 @@ class Forgery:
         files = dict(self.files)
         certificate = Certificate.model_validate_json(json.dumps({**self.content, "files": {}}))
         if page:
-            case = self.case
-            files[REPORT] = redrawn_page(
-                certificate, case, self._load_rows(case), files[POSITIONS], files.get(HISTORY)
-            )
+            case = with_loads(self.case, self.content["load_buses"])
+            files[REPORT] = redrawn_page(certificate, case, files[POSITIONS], files.get(HISTORY))
         digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
         certificate = certificate.model_copy(update={"files": digests}).sealed()
         shutil.rmtree(folder, ignore_errors=True)
@@ -141,6 +163,14 @@ class Forgery:
 
     def _load_rows(self, case: CaseFile) -> np.ndarray:
         return in_service(case).rows_of(np.array(self.content["load_buses"], dtype=float))
+
+
+def with_loads(case: CaseFile, load_buses: list[int]) -> CaseFile:
+    """Return a case with the load at each of these buses as one of its own."""
+    bus = case.tables["bus"]
+    row = {number: i for i, number in enumerate(bus.column("bus_i").tolist())}
+    p, q = ([float(bus.column(name)[row[n]]) for n in load_buses] for name in ("Pd", "Qd"))
+    return replace(case, loads=loads_at_buses(load_buses, p, q, in_service=len(load_buses)))
 
 
 def broken(folder: Path) -> list[str]:

@@ -35,6 +35,10 @@ def states(certificates, place):
     return [row.state for row in ledger.compare(certificates, place)]
 
 
+def alone(certificates):
+    return [row.state for row in ledger.compare(certificates, alone=True)]
+
+
 def test_a_row_that_two_releases_claim_is_found(forked):
     both = [forked["mine"], forked["theirs"]]
     assert states(both, forked["one"]) == [RowState.TWICE, RowState.OTHER]
@@ -43,10 +47,11 @@ def test_a_row_that_two_releases_claim_is_found(forked):
 
 def test_two_releases_are_enough_without_their_ledger(forked, tmp_path):
     both = [forked["mine"], forked["theirs"]]
-    assert states(both, tmp_path / "none.sqlite") == [RowState.TWICE, RowState.TWICE]
-    assert states([forked["common"], forked["mine"]], tmp_path / "none.sqlite") == [
-        RowState.ELSEWHERE, RowState.ELSEWHERE,
-    ]  # fmt: skip
+    assert alone(both) == [RowState.TWICE, RowState.TWICE]
+    assert alone([forked["common"], forked["mine"]]) == [RowState.ALONE, RowState.ALONE]
+    another = tmp_path / "another.sqlite"
+    ledger.cap(2, ledger=another)
+    assert states([forked["common"]], another) == [RowState.ELSEWHERE]
 
 
 def test_the_same_draw_published_twice_is_no_contradiction(forked, tmp_path):
@@ -72,5 +77,5 @@ def test_the_row_of_another_release_is_no_release_of_ones_own(forked, tmp_path):
     folder.mkdir()
     (folder / "certificate.json").write_bytes(forged.to_bytes())
     assert states([folder], forked["one"]) == [RowState.OTHER]
-    both = states([folder, forked["common"]], tmp_path / "none.sqlite")
+    both = alone([folder, forked["common"]])
     assert both == [RowState.TWICE, RowState.TWICE]

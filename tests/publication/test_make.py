@@ -438,7 +438,7 @@ def test_a_total_that_cannot_be_paid_for_draws_nothing(ledger):
             release_id="one",
             cost_budget="0.6",
         )
-    with pytest.raises(GridveilError, match="only private costs use a part"):
+    with pytest.raises(GridveilError, match="only private costs or a private dispatch use a part"):
         release(
             network,
             ledger,

@@ -1,5 +1,6 @@
 """A plan decides and checks everything; nothing is drawn or spent before it runs."""
 
+import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,6 +24,7 @@ from gridveil import (
     solve_acopf,
     verify,
 )
+from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.central import Central
 from gridveil.fidelity.weights import metric_weights
 from gridveil.privacy.metric import Metric
@@ -124,11 +126,11 @@ def test_costs_may_be_an_array_a_file_or_ready_made(path, tmp_path):
     table.write_text(f"generator,cost\n{rows}")
     for given in (costs, costs.tolist(), table, str(table)):
         plan = plan_release(network, costs=given, costs_source="annual report", ledger=path)
-        assert np.allclose(plan.costs.values, costs)
+        assert np.allclose(plan.target.values, costs)
         with pytest.raises(GridveilError, match="where these costs were published"):
             plan_release(network, costs=given, ledger=path)
     ready = PublicCosts.published(costs, "annual report")
-    assert plan_release(network, costs=ready, ledger=path).costs is ready
+    assert plan_release(network, costs=ready, ledger=path).target is ready
     for wrong in (costs[:-1], [*costs[:-1], math.nan], "x", [[]]):
         with pytest.raises(GridveilError):
             plan_release(network, costs=wrong, costs_source="annual report", ledger=path)
@@ -146,7 +148,7 @@ def test_costs_may_be_an_array_a_file_or_ready_made(path, tmp_path):
         ({"method": Central}, "a name or an object"),
         ({"method": Central(), "agents": AgentOptions()}, "has its options already"),
         ({"method": "central", "agents": AgentOptions()}, "mean nothing to method 'central'"),
-        ({"band": "none"}, "is none of generator"),
+        ({"band": "generators"}, "is none of cost"),
         ({"cost_budget": "2"}, "must be below ε"),
         ({"costs_source": "x"}, "with known --costs only"),
         ({"release_id": " "}, "needs an id"),
@@ -194,12 +196,13 @@ def test_a_comment_that_agrees_with_noise_by_chance_can_be_kept(path, tmp_path):
     for number in (noise, displacement, 80.125):
         of_file = TINY if number != 80.125 else case
         source.write_text(f"{of_file.text()}\n% see page {float(number)!r}\n")
-        plan = plan_release(source, keep="comments", beta=0.5, release_id="one", ledger=path)
+        choices = {"keep": "comments", "beta": 0.5, "release_id": "one", "ledger": path}
         if of_file is case:
             with pytest.raises(GridveilError, match="P of bus 2"):
-                plan.run(path)
+                plan_release(source, **choices)
         else:
-            assert f"% see page {float(number)!r}\n".encode() in plan.run(path).files["network.m"]
+            kept = f"% see page {float(number)!r}\n".encode()
+            assert kept in plan_release(source, **choices).run(path).files["network.m"]
 
 
 @pytest.mark.parametrize("release_id", ["\udcff", "a\nb", 5, b"x", ""])
@@ -224,7 +227,10 @@ def test_a_changed_plan_is_checked_again(path):
         {"beta": math.nan},
         {"mechanism": named_like_ours},
         {"mechanism": None},
-        {"costs": costs, "provenance": costs.provenance, "cost_budget": Fraction(1, 10)},
+        {"target": costs, "provenance": costs.provenance, "cost_budget": Fraction(1, 10)},
+        {"target": costs, "provenance": costs.provenance, "band": BandKind.DISPATCH},
+        {"target": costs, "provenance": costs.provenance, "band": BandKind.NONE},
+        {"band": BandKind.DISPATCH},
         {"cost_budget": Fraction(1, 10**12)},
     ):
         with pytest.raises(GridveilError):
@@ -319,11 +325,32 @@ def test_ratings_are_public_and_listed(path):
     assert stated["the rating of every load"] == "published: a grid map"
 
 
-def test_ratings_that_are_the_loads_themselves_are_found(path):
+def test_ratings_that_are_the_loads_themselves_are_refused_before_the_draw(path):
     network = load_case("case5_pjm")
     size = np.hypot(*network.loads.values.T) * network.base_mva
-    with pytest.raises(GridveilError, match=r"\|S\| of bus 2"):
+    with pytest.raises(GridveilError, match=r"ratings: \|S\| of bus 2"):
         release(network, path, **rated([f"{value:.6f}" for value in size]))
+    assert not path.exists()
+
+
+def test_ratings_that_agree_with_other_loads_are_released(path):
+    """Of ratings with three digits some always do, and distances that follow from them."""
+    network = load_case("case14_ieee")
+    p, q = network.loads.values.T * network.base_mva
+    others = np.roll(np.hypot(p, q), 1)
+    ratings = [f"{10 * value:.1f}" for value in others]  # the least distance is then an |S|
+    ratings[3:] = [f"{value:.2f}" for value in others[3:]]
+    made = release(network, path, **rated(ratings))
+    assert json.loads(made.certificate.protection.parameters["ratings"]) == [
+        f"{float(rating):g}" for rating in ratings
+    ]
+
+
+def test_a_plan_that_was_changed_is_checked_again_before_the_draw(path):
+    plan = plan_release("case14_ieee__api", ledger=path, beta=0.05)
+    with pytest.raises(GridveilError, match=r"(?s)network\.m: P of bus 2.*Nothing was drawn"):
+        replace(plan, keep=("comments",)).run(path)
+    assert not path.exists()
 
 
 def test_what_was_spent_in_promises_of_another_kind_is_said(path):

@@ -41,7 +41,7 @@ def test_frames_hold_what_the_folder_holds(made, tmp_path):
     table = made.to_frame()
     lines = (tmp_path / "out" / "loads.csv").read_text().splitlines()
     assert list(table.columns) == lines[0].split(",")
-    assert table.p_mw.tolist() == [float(line.split(",")[1]) for line in lines[1:]]
+    assert table.p_mw.tolist() == [float(line.split(",")[2]) for line in lines[1:]]
 
 
 def test_text_forms_are_short(made):

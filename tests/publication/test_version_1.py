@@ -80,6 +80,7 @@ def test_the_same_choices_have_the_same_id_and_the_same_draw(ledger, network, na
     assert again.certificate.drawn_at == stated.drawn_at
     if name == "release":  # bought costs are now combined with the private loads' own total
         for now, then in zip(rows(again.files["loads.csv"]), rows(MADE / name), strict=True):
+            assert (now.pop(1), now.pop()) == (1, 1)  # a load at each bus, all in service
             assert now == pytest.approx(then, rel=1e-3)  # O* has no more digits than β can use
     assert len(ledger.accounts()) == 2
     assert {account.spent for account in ledger.accounts()} == {Fraction(2)}

@@ -8,24 +8,46 @@ before, so this is post-processing of noisy and public numbers.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import splu
 
-from gridveil.admm.layout import VOLTAGES, Layout
+from gridveil.admm.layout import ANGLES, VOLTAGES, Layout
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.flows import P_FROM, P_TO
+from gridveil.opf.start import linear_angles, surplus_of_flows
+
+
+def shift_angles(layout: Layout) -> FloatArray:
+    """Return the angles closest to the middle of all angle limits: those of the phase shifts.
+
+    Agents know a phase shift by their limits, which count from it. Limits further apart than half
+    a turn say nothing.
+    """
+    low, high = layout.box[4:]
+    middle = np.where(high - low <= np.pi, (low + high) / 2, 0.0)
+    if not middle.any():
+        return np.zeros(len(layout.shunt_g))
+    ends, stiffness = layout.line_ends(), np.hypot(layout.cosine[0], layout.sine[0])
+    surplus = surplus_of_flows(ends, stiffness * middle, len(layout.shunt_g))
+    return linear_angles(ends, stiffness, layout.reference, [surplus])[0]
 
 
 def dc_flows(layout: Layout, draws: Sequence[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
-    """Return outputs and bus angles for the loads and flat lines of some shared vectors.
+    """Return outputs, and what to add to the bus angles, for the shared vectors of some draws.
 
-    The generators cover the demand together, all at the same place of their bands. Angles are 0
-    where the linear system has no solution.
+    The lines of all vectors are at the same voltages. The generators cover the demand together, all
+    at the same place of their bands. Nothing is added where the linear system has no solution.
     """
     owner, ends = layout.owners(), layout.line_ends()
     outputs, surplus = zip(*(_surplus(layout, owner, ends, x) for x in draws), strict=True)
-    angles = _angles(layout, ends, layout.lines(draws[0]), surplus)
+    slope = _slope(layout, layout.lines(draws[0]))
+    angles = linear_angles(ends, slope, layout.reference, surplus)
     return list(zip(outputs, angles, strict=True))
+
+
+def _slope(layout: Layout, lines: FloatArray) -> FloatArray:
+    """Return the active power that each line carries more for each radian more between its ends."""
+    delta = np.clip(lines[ANGLES[0]] - lines[ANGLES[1]], *layout.box[4:])
+    wave = layout.sine[P_FROM] * np.cos(delta) - layout.cosine[P_FROM] * np.sin(delta)
+    return np.asarray(wave * np.sqrt(lines[VOLTAGES, :].prod(axis=0)))
 
 
 def _surplus(
@@ -51,29 +73,3 @@ def _outputs(layout: Layout, flat: FloatArray, demand: float) -> FloatArray:
     outputs = flat.copy()
     outputs[bounded] = low[bounded] + share * range_
     return outputs
-
-
-def _angles(
-    layout: Layout, ends: IntArray, lines: FloatArray, surplus: Sequence[FloatArray]
-) -> list[FloatArray]:
-    """Return angles with which lines carry away the surplus of every bus, for every draw.
-
-    Every line carries sine · v_f · v_t for each radian between its ends.
-    """
-    buses, free, (start, end) = len(layout.shunt_g), ~layout.reference, ends
-    slope = layout.sine[P_FROM] * np.sqrt(lines[VOLTAGES, :].prod(axis=0))
-    rows, columns = np.concatenate([start, end] * 2), np.concatenate([start, end, end, start])
-    matrix = sparse.csc_matrix(
-        (np.concatenate([slope, slope, -slope, -slope]), (rows, columns)),
-        shape=(buses, buses),
-    )
-    try:
-        factors = splu(matrix[free][:, free])
-    except RuntimeError:  # singular: a bus connected by resistances alone, for example
-        return [np.zeros(buses) for _ in surplus]
-    found = []
-    for power in surplus:  # one by one: a draw has the same bits alone and among others
-        angles = np.zeros(buses)
-        angles[free] = factors.solve(power[free])
-        found.append(angles if np.isfinite(angles).all() else np.zeros(buses))
-    return found

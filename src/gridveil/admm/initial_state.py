@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gridveil.admm.dc_flow import dc_flows
+from gridveil.admm.dc_flow import dc_flows, shift_angles
 from gridveil.admm.draw import Draw
 from gridveil.admm.layout import ANGLES, FLOWS, VOLTAGES, Layout
 from gridveil.admm.penalties import LOWEST_FLOOR, PAPER_LOWEST
@@ -39,12 +39,15 @@ def initial_states(
 ) -> list[State]:
     """Return the initial states of several draws, after a first sweep of the buses."""
     states = [flat_state(layout, draw.noisy, policy) for draw in draws]
-    if not starts_flat(start, len(layout.rate)):
+    shifts = shift_angles(layout)
+    if not starts_flat(start, len(layout.rate), bool(shifts.any())):
         ends = layout.line_ends()
+        for state in states:
+            _set_lines(layout, state.x, state.line_solution, shifts[ends])
         flows = dc_flows(layout, [state.x for state in states])
         for state, (outputs, angles) in zip(states, flows, strict=True):
             state.x[layout.first_generator :][: layout.generators] = outputs
-            _set_lines(layout, state.x, state.line_solution, angles[ends])
+            _set_lines(layout, state.x, state.line_solution, (shifts + angles)[ends])
             state.z[:] = state.x
     for state in states:
         update_buses(layout, state)

@@ -14,9 +14,10 @@ class Start(StrEnum):
     FLOW = "flow"
     """Outputs and angles of a linear power flow of the noisy loads (dc_flow.py)."""
     AUTO = "auto"
-    """A power flow for large networks, flat for others."""
+    """A power flow for large networks and for those with phase shifts, flat for others."""
 
 
-def starts_flat(start: Start, lines: int) -> bool:
-    """Whether a network of so many lines starts flat."""
-    return start is Start.FLAT or (start is Start.AUTO and lines < _LINES_FOR_FLOW)
+def starts_flat(start: Start, lines: int, shifted: bool) -> bool:
+    """Whether a network starts flat that has so many lines and, or not, phase shifts."""
+    small = lines < _LINES_FOR_FLOW and not shifted
+    return start is Start.FLAT or (start is Start.AUTO and small)

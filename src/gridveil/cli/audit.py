@@ -7,14 +7,13 @@ from rich.progress import Progress
 from rich.text import Text
 
 from gridveil import defaults
+from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.options import CalibrationOption, JsonOption, registry_option
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 
 if TYPE_CHECKING:
     from gridveil.privacy.audit import AuditResult
-
-BROKEN = 1
 
 
 def audit(
@@ -57,7 +56,7 @@ def audit(
     else:
         _print(result, "bold red" if result.verdict is AuditVerdict.BROKEN else "green")
     if result.verdict is AuditVerdict.BROKEN:
-        raise typer.Exit(BROKEN)
+        raise typer.Exit(CHECK_FAILED)
 
 
 def _print(result: "AuditResult", style: str) -> None:

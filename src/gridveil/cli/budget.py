@@ -5,16 +5,15 @@ from typing import Annotated
 import typer
 
 from gridveil import defaults
+from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.ledger import accounts_table
 from gridveil.cli.options import AlphaOption, EpsilonOption, HideOption, JsonOption, LedgerOption
 from gridveil.cli.output import console, print_json
-from gridveil.network.library import load_case
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.privacy import budget as accounts_of
 from gridveil.privacy.ledger.ledger import default_place
 from gridveil.privacy.ledger.postgresql import shown_place
 from gridveil.privacy.ledger.records import Account, BudgetExceededError
-
-REFUSED = 1
 
 budget = typer.Typer(
     help="Show what each load has spent of its privacy budget, set caps, explain refusals.",
@@ -55,17 +54,18 @@ def explain(
     hide: HideOption = None,
     alpha: AlphaOption = None,
     ledger: LedgerOption = None,
+    public_injections: PublicInjectionsOption = "",
 ) -> None:
     """Say whether a release would be allowed and what it would cost; nothing is spent.
 
     Exit status: 0 allowed, 1 refused.
     """
-    network = load_case(case)
+    network = read_network(case, public_injections)
     try:
         charge = accounts_of.explain(network, epsilon, hide, alpha, ledger)
     except BudgetExceededError as error:
         console.print(f"refused: {error}", soft_wrap=True)
-        raise typer.Exit(REFUSED) from None
+        raise typer.Exit(CHECK_FAILED) from None
     console.print(
         f"allowed: each of the {len(network.loads)} loads would be charged ε = {float(charge):g}"
     )

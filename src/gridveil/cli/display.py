@@ -28,21 +28,26 @@ class Display:
     def __init__(self, mode: Mode, max_iterations: int, live: Status | None) -> None:
         """Show in a mode; `live` is the line to update, if there is one."""
         self._mode, self._live, self._max_iterations = mode, live, max_iterations
-        self._start = self._phase_start = self._last_line = time.monotonic()
+        self._start = self._last_line = time.monotonic()
+        self._first: tuple[float, int] | None = None
 
     def phase(self, name: str) -> None:
         """Show that a phase begins."""
-        self._phase_start = self._last_line = time.monotonic()
+        self._first, self._last_line = None, time.monotonic()
         self._show(f"{name} …")
         self._log(name)
 
     def agents(self, now: Progress) -> None:
-        """Show iteration and residuals of the agents, and the longest time they may still take."""
-        spent = time.monotonic() - self._phase_start
-        left = spent / now.iteration * (self._max_iterations - now.iteration)
+        """Show iteration and residuals of the agents, and the longest time they may still take.
+
+        Time counts from the first iterations on: what was compiled before them does not.
+        """
+        since, first = self._first = self._first or (time.monotonic(), now.iteration)
+        spent, done = time.monotonic() - since, now.iteration - first
+        left = f"{spent / done * (self._max_iterations - now.iteration):.0f} s" if done else "…"
         text = (
             f"fidelity phase: iteration {now.iteration}, primal {now.primal:.1e}, dual "
-            f"{now.dual:.1e}, at most {left:.0f} s left"
+            f"{now.dual:.1e}, at most {left} left"
         )
         self._show(text)
         if time.monotonic() - self._last_line >= _PLAIN_SECONDS:

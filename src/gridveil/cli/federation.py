@@ -18,6 +18,7 @@ from gridveil.cli.federation_display import (
     print_partition,
 )
 from gridveil.cli.grouped import grouped
+from gridveil.cli.interruption import unhurried
 from gridveil.cli.options import (
     AcceptMatchOption,
     AlphaOption,
@@ -165,7 +166,7 @@ def party(config: ConfigOption, as_json: JsonOption = False) -> None:
     from gridveil.federation.deployment.members import party
 
     settings = read_config(config, PartyConfig)
-    with PartyDisplay(as_json) as display:
+    with unhurried(), PartyDisplay(as_json) as display:
         contribution = party(settings, log=log, progress=display.progress)
     display.finish(contribution.iterations, settings.released)
 
@@ -174,7 +175,7 @@ def coordinator(config: ConfigOption, as_json: JsonOption = False) -> None:
     """Run the coordinator of a federation: it receives residuals, never a load or a flow."""
     from gridveil.federation.deployment.members import coordinator
 
-    with CoordinatorDisplay(as_json) as display:
+    with unhurried(), CoordinatorDisplay(as_json) as display:
         outcome = coordinator(config, log=log, progress=display.progress)
     display.finish(outcome)
 
@@ -231,7 +232,8 @@ def federate(
     from gridveil.publication.folder import check_writable
 
     check_writable(output)
-    with Live(console=error_console, transient=True, refresh_per_second=5) as live:
+    table = Live(console=error_console, transient=True, refresh_per_second=5)
+    with unhurried(), table as live:
         release = federate(
             case,
             parties=parties,

@@ -6,14 +6,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.options import JsonOption, LedgerOption, NewRegisterOption, RegisterOption
 from gridveil.cli.output import console, print_json
-from gridveil.privacy.ledger.ledger import NEW, existing_ledger
+from gridveil.privacy.ledger.ledger import NEW
 from gridveil.privacy.ledger.records import Account
 from gridveil.privacy.metric import Metric
 from gridveil.publication import ledger as books
-
-FAILED = 1
 
 ledger = typer.Typer(
     no_args_is_help=True, help="What loads have spent, their caps, and the book that says so."
@@ -32,7 +31,7 @@ def show(
     register: OfRegisterOption = None, ledger: LedgerOption = None, as_json: JsonOption = False
 ) -> None:
     """Show what every load has spent and may still spend, and loads that have one owner."""
-    with existing_ledger(ledger) as book:
+    with books.known_ledger(ledger) as book:
         accounts, groups = books.show(book, register), books.groups(book, register)
         if as_json:
             print_json(
@@ -175,7 +174,7 @@ def check(ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
             style="green" if found.ok else "bold red",
         )
     if not found.ok:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)
 
 
 @ledger.command()
@@ -184,6 +183,10 @@ def compare(
         list[Path], typer.Argument(help="Certificates, or folders of releases.")
     ],
     ledger: LedgerOption = None,
+    alone: Annotated[
+        bool,
+        typer.Option("--alone", help="Look at no ledger: compare the releases with each other."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the rows that releases name with the ledger, and with each other.
@@ -194,7 +197,7 @@ def compare(
 
     Example: gridveil ledger compare out another
     """
-    rows = books.compare(certificate, ledger)
+    rows = books.compare(certificate, ledger, alone=alone)
     if as_json:
         print_json([row.figures() for row in rows])
     else:
@@ -204,7 +207,7 @@ def compare(
             table.add_row(str(row.certificate), row.release_id, *of, row.state.value)
         console.print(table)
     if not all(row.state.ok for row in rows):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(CHECK_FAILED)
 
 
 @ledger.command()

@@ -1,123 +1,27 @@
-"""The `gridveil` command: its subcommands, and messages for a user's mistakes.
+"""Runs the `gridveil` command: exit codes, messages for a user's mistakes, and Ctrl-C."""
 
-Exit status: 0 done, 1 a check failed, 2 bad input, 3 infeasible, or the solver gave up.
-"""
-
-import io
+import atexit
+import gc
+import os
+import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.metadata import version
-from typing import Annotated, Any
-
-import typer
-from typer.core import TyperGroup
-
-from gridveil.cli.audit import audit
-from gridveil.cli.budget import budget
-from gridveil.cli.cases import cases
-from gridveil.cli.federation import (
-    assemble,
-    certs,
-    coordinator,
-    federate,
-    partition,
-    party,
-    split,
-)
-from gridveil.cli.ledger import ledger
-from gridveil.cli.output import error_console
-from gridveil.cli.plan import plan
-from gridveil.cli.release import release
-from gridveil.cli.reproduce import reproduce
-from gridveil.cli.simulate import simulate
-from gridveil.cli.solve import solve
-from gridveil.cli.sweep import results, sweep
-from gridveil.cli.verify import verify
-from gridveil.errors import GridveilError
-from gridveil.printable import printable_lines
-
-BAD_INPUT = 2
-
-
-@contextmanager
-def _printable_usage_errors() -> Iterator[None]:
-    """Make printable what errors of the command line quote: arguments, and files of options."""
-    try:
-        yield
-    except Exception as error:
-        message = getattr(error, "message", None)
-        if isinstance(message, str) and not isinstance(error, GridveilError):
-            error.message = printable_lines(message)  # type: ignore[attr-defined]
-        raise
-
-
-class _Commands(TyperGroup):
-    """The subcommands; what they say of wrong arguments is printable."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with _printable_usage_errors():
-            return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _printable_usage_errors():
-            return super().invoke(ctx)
-
-
-app = typer.Typer(
-    cls=_Commands,
-    help="Release power-network loads under local differential privacy.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-)
-app.command()(release)
-app.command()(plan)
-app.command()(verify)
-app.command()(solve)
-app.command()(cases)
-app.command()(simulate)
-app.command()(sweep)
-app.command()(results)
-app.command()(reproduce)
-app.command()(audit)
-app.add_typer(ledger, name="ledger")
-app.add_typer(budget, name="budget")
-app.command()(federate)
-app.command()(partition)
-app.command()(split)
-app.add_typer(certs, name="certs")
-app.command()(party)
-app.command()(coordinator)
-app.command()(assemble)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"gridveil {version('gridveil')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    _: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
-    """Release power-network loads under local differential privacy."""
 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes a message, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without Greek letters
-    try:
-        app()
-    except GridveilError as error:
-        error_console.print("error:", style="bold red", end=" ")
-        error_console.print(str(error), highlight=False, soft_wrap=True)
-        sys.exit(BAD_INPUT)
+    # Else Python collects the garbage of compilers before it ends, for a second or more.
+    atexit.register(gc.freeze)
+    # Nothing is done before all is loaded, so that until then Ctrl-C may end it at once.
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    from gridveil.cli.run import run
+
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, before)
+    run()
+
+
+def _leave(_signal: int, _frame: object) -> None:
+    os.write(sys.stderr.fileno(), b"interrupted\n")
+    os._exit(130)

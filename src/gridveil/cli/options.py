@@ -15,13 +15,14 @@ from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind
-from gridveil.fidelity.registry import METHODS
+from gridveil.fidelity.registry import METHODS, band_kind
+from gridveil.network.library import list_cases
 from gridveil.opf.solvers import Solver
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.registry import Registry
 
 
-def registry_option(registry: Registry[Any], text: str) -> Any:
+def registry_option(registry: Registry[Any], text: str, show_default: bool | str = True) -> Any:
     """Return an option that takes the names of a registry."""
 
     def parse(name: str) -> str:
@@ -34,10 +35,32 @@ def registry_option(registry: Registry[Any], text: str) -> Any:
         parser=parse,
         metavar="NAME",
         autocompletion=lambda: list(registry.names),
+        show_default=show_default,
     )
 
 
-CaseArgument = Annotated[str, typer.Argument(help="A name from 'gridveil cases', or a case file.")]
+def _case_names(incomplete: str) -> list[str]:
+    """Return the names of cases that begin so; a shell offers files where there are none."""
+    try:
+        return [case.name for case in list_cases() if case.name.startswith(incomplete)]
+    except GridveilError:
+        return []
+
+
+def _band(name: str) -> BandKind:
+    """Return a band by its name, also that of versions up to 0.3."""
+    try:
+        return band_kind(name)
+    except GridveilError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+CaseArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A name from 'gridveil cases', or a case file.", autocompletion=_case_names
+    ),
+]
 EpsilonOption = Annotated[str, typer.Option(help="Privacy budget ε.")]
 AlphaOption = Annotated[
     str | None,
@@ -60,7 +83,10 @@ FloorOption = Annotated[
         show_default="by public numbers",
     ),
 ]
-BetaOption = Annotated[str, typer.Option(help="How far costs may be off, relatively.")]
+BetaOption = Annotated[
+    str,
+    typer.Option(help="How far costs may be off, relatively, or outputs, as a share of ranges."),
+]
 MechanismOption = Annotated[
     str | None, registry_option(MECHANISMS, "The privacy mechanism; by what is hidden if none.")
 ]
@@ -68,14 +94,24 @@ CalibrationOption = Annotated[
     str, typer.Option(help="Of a mechanism that has several: sound, or as the paper prints it.")
 ]
 MethodOption = Annotated[
-    str,
+    str | None,
     registry_option(
         METHODS,
-        "bilevel: the optimal cost in its band; central: that of a dispatch; admm: agents.",
+        "bilevel: the optimal cost in its band; central: that of a dispatch; admm: agents. For "
+        "the bands dispatch and none central, if none is named.",
+        show_default=defaults.METHOD,
     ),
 ]
 BandOption = Annotated[
-    BandKind, typer.Option(help="Whose cost stays within beta: each generator's, or all.")
+    BandKind | None,
+    typer.Option(
+        parser=_band,
+        metavar="|".join(BandKind),
+        help="What stays within beta: the cost of each generator, their total, or each output; "
+        "none promises nothing about the dispatch. A network without costs has dispatch.",
+        show_default=defaults.BAND,
+        autocompletion=lambda: list(BandKind),
+    ),
 ]
 CostsOption = Annotated[
     str | None,
@@ -83,9 +119,20 @@ CostsOption = Annotated[
         metavar="FILE|private|derived",
         help="The costs O*: private, computed from the private loads (what holds without it); "
         "known ones in $/h, a CSV: generator (its row in the case file, from 1), cost; or derived, "
-        "computed from the raw loads, with --declare-public costs.",
+        "computed from the raw loads, with --declare-public costs. Or cost functions: a CSV of "
+        "generator or fuel, and marginal_cost in $/MWh.",
     ),
 ]
+DispatchOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|private|derived",
+        help="For --band dispatch, the outputs p*: private (what holds without it); known ones in "
+        "MW, a CSV: generator (its row in the case file, from 1), p_mw; or derived, computed from "
+        "the raw loads, with --declare-public dispatch.",
+    ),
+]
+DispatchSourceOption = Annotated[str, typer.Option(help="Where that dispatch was published.")]
 KnownCostsOption = Annotated[
     Path | None,
     typer.Option(
@@ -97,7 +144,8 @@ DeclarePublicOption = Annotated[
     list[str] | None,
     typer.Option(
         "--declare-public",
-        help="costs: you declare public what --costs derived computes from the raw loads.",
+        help="costs or dispatch: you declare public what --costs derived, or --dispatch derived, "
+        "computes from the raw loads.",
     ),
 ]
 CostsSourceOption = Annotated[str, typer.Option(help="Where those costs were published.")]
@@ -117,6 +165,14 @@ RegisterOption = Annotated[
 NewRegisterOption = Annotated[
     str | None,
     typer.Option(help="Open a register of this name: these are other loads than any it knows."),
+]
+IDLE_LEFT_OUT = "leave-out"
+IdleLoadsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="leave-out|release",
+        help="Loads that are out of service: leave them out, or protect and release them too.",
+    ),
 ]
 AcceptMatchOption = Annotated[
     list[str] | None,
@@ -172,8 +228,8 @@ class FidelityOptions:
     """How the fidelity phase is solved."""
 
     beta: BetaOption = defaults.BETA
-    method: MethodOption = defaults.METHOD
-    band: BandOption = BandKind.GENERATOR
+    method: MethodOption = None
+    band: BandOption = None
 
 
 @dataclass(frozen=True)
@@ -215,12 +271,12 @@ class AgentFlags:
     def options(
         self,
         context: typer.Context,
-        method: str,
+        method: str | None,
         progress: Callable[[Progress], None],
         notify: Callable[[str], None],
     ) -> AgentOptions | None:
         """Return the options of the agents; None, and none may be given, where there are none."""
-        if not METHODS.get(method).has_agents:
+        if method is None or not METHODS.get(method).has_agents:
             _refuse(context, tuple(vars(self)), "--method admm")
             return None
         return AgentOptions(

@@ -9,20 +9,24 @@ import typer
 from gridveil.cli.display import display
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
+    IDLE_LEFT_OUT,
     AgentFlags,
     CaseArgument,
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DispatchOption,
+    DispatchSourceOption,
     FidelityOptions,
+    IdleLoadsOption,
     LedgerOption,
     NewRegisterOption,
     NoiseOptions,
     RegisterOption,
 )
 from gridveil.cli.output import console, print_json
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.cli.release import DisplayOptions
-from gridveil.network.library import load_case
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,13 @@ class ForecastOptions:
     ] = False
     costs: CostsOption = None
     costs_source: CostsSourceOption = ""
+    dispatch: DispatchOption = None
+    dispatch_source: DispatchSourceOption = ""
     declare_public: DeclarePublicOption = None
     cost_budget: Annotated[
         str | None, typer.Option(help="Part of ε that buys a private total load, for private O*.")
     ] = None
+    idle_loads: IdleLoadsOption = IDLE_LEFT_OUT
     ledger: LedgerOption = None
     register: RegisterOption = None
     new_register: NewRegisterOption = None
@@ -67,6 +74,7 @@ def plan(
         Path | None,
         typer.Option("-o", "--output", help="Also write the forecast as a page (HTML)."),
     ] = None,
+    public_injections: PublicInjectionsOption = "",
 ) -> None:
     """Forecast a release by simulation: how good its loads and costs will be. Spends nothing.
 
@@ -78,13 +86,14 @@ def plan(
     gridveil plan case14_ieee --hide 5MVA --epsilon 2 --quick
 
     """
+    network = read_network(case, public_injections, quiet=shown.quiet)
     with display(shown.mode, agents.max_iterations) as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         from gridveil.publication.planning import plan as forecast
 
         chosen = {**vars(simulated), "declare_public": simulated.declare_public or ()}
         outlook = forecast(
-            load_case(case),
+            network,
             **vars(noise),
             **vars(fidelity),
             **chosen,

@@ -9,14 +9,19 @@ from rich.text import Text
 
 from gridveil.cli.display import Mode, display
 from gridveil.cli.grouped import grouped
+from gridveil.cli.interruption import leaving
 from gridveil.cli.options import (
+    IDLE_LEFT_OUT,
     AcceptMatchOption,
     AgentFlags,
     CaseArgument,
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DispatchOption,
+    DispatchSourceOption,
     FidelityOptions,
+    IdleLoadsOption,
     JsonOption,
     LedgerOption,
     NewRegisterOption,
@@ -26,13 +31,16 @@ from gridveil.cli.options import (
     options_from_file,
 )
 from gridveil.cli.output import console, print_json
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.errors import GridveilError
 from gridveil.files import read_bus_list
-from gridveil.network.library import load_case
 from gridveil.opf.solvers import using
 
 if TYPE_CHECKING:
     from gridveil.publication.certificate import Certificate
+    from gridveil.publication.plan import ReleasePlan
+
+_NOTHING = "nothing was drawn or charged"
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,8 @@ class ReleaseOptions:
     ] = False
     costs: CostsOption = None
     costs_source: CostsSourceOption = ""
+    dispatch: DispatchOption = None
+    dispatch_source: DispatchSourceOption = ""
     declare_public: DeclarePublicOption = None
     cost_budget: Annotated[
         str | None,
@@ -68,6 +78,7 @@ class ReleaseOptions:
         Path | None,
         typer.Option(help="Public list of load buses, one number a line; else those with a load."),
     ] = None
+    idle_loads: IdleLoadsOption = IDLE_LEFT_OUT
     release_id: Annotated[
         str | None,
         typer.Option(help="Name of the draw; the same id never draws or charges again."),
@@ -148,10 +159,11 @@ def release(
     processing: PostProcessingOptions,
     choices: ReleaseOptions,
     shown: DisplayOptions,
+    public_injections: PublicInjectionsOption = "",
 ) -> None:
     """Make a certified private release of a network: a folder that can be published.
 
-    Exit status: 0 released, 2 bad input or not enough budget.
+    Exit status: 0 released, 2 bad input or not enough budget, 3 the fidelity phase failed.
 
     Examples:
     gridveil release case39_epri --epsilon 1 --alpha 0.1 --beta 0.01 -o out
@@ -161,10 +173,16 @@ def release(
     gridveil release mine.m --config release.toml --dry-run
 
     """
-    with using(choices.solver), display(shown.mode, agents.max_iterations) as progress:
+    plan: ReleasePlan | None = None
+
+    def left_behind() -> str:
+        return _NOTHING if plan is None else plan.left_behind(choices.ledger)
+
+    buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
+    network = read_network(case, public_injections, buses, shown.quiet)
+    showing = display(shown.mode, agents.max_iterations)
+    with using(choices.solver), leaving(left_behind), showing as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
-        buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
-        network = load_case(case, buses)
         # What takes long to import, or needs keys that may be wrong, comes before the draw.
         from gridveil.publication.folder import write_folder
         from gridveil.publication.plan import plan_release
@@ -181,10 +199,13 @@ def release(
             agents=options,
             costs=choices.costs,
             costs_source=choices.costs_source,
+            dispatch=choices.dispatch,
+            dispatch_source=choices.dispatch_source,
             declare_public=choices.declare_public or (),
             cost_budget=choices.cost_budget,
             keep=choices.keep or (),
             accept_matches=choices.accept_match or (),
+            idle_loads=choices.idle_loads,
             release_id=choices.release_id,
             register=choices.register,
             new_register=choices.new_register,
@@ -198,7 +219,8 @@ def release(
             made.save(output)
             if choices.private_report:
                 assert made.noisy is not None
-                page = private_page(network, made.noisy, made.published.network, made.certificate)
+                released = made.published.network
+                page = private_page(plan.network, made.noisy, released, made.certificate)
                 write_folder(_private_folder(output), {"report.html": page}, private=True)
     if choices.dry_run:
         if shown.as_json:
@@ -246,13 +268,17 @@ def _print_release(
     console.print(protection.promise)
     if certificate.post_processing is not None:
         console.print(" ".join(certificate.post_processing.sentences))
-    console.print(
-        f"AC-feasible to {fidelity.max_violation:.0e} p.u.; cost of its dispatch "
-        f"{fidelity.cost_gap_dispatch:+.3%}, of its optimal dispatch "
-        f"{fidelity.cost_gap_optimal:+.3%} against O*, {certificate.costs.source}"
-    )
-    if certificate.costs.true_cost is not None:
-        console.print(certificate.costs.true_cost.meaning)
+    feasible = f"AC-feasible to {fidelity.max_violation:.0e} p.u."
+    if certificate.costs is None:
+        source = "" if certificate.dispatch is None else f", {certificate.dispatch.source}"
+        console.print(f"{feasible}; {fidelity.headline}{source}")
+    else:
+        console.print(
+            f"{feasible}; cost of its dispatch {fidelity.cost_gap_dispatch:+.3%}, of its optimal "
+            f"dispatch {fidelity.cost_gap_optimal:+.3%} against O*, {certificate.costs.source}"
+        )
+        if certificate.costs.true_cost is not None:
+            console.print(certificate.costs.true_cost.meaning)
     console.print(f"each load has spent ε = {protection.cumulative_epsilon:g} up to this draw")
     if private_report:
         console.print(

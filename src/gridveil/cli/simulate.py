@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gridveil.admm.device import Device
+from gridveil.cli.exit_codes import NOT_SOLVED
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
     AgentFlags,
@@ -17,8 +18,7 @@ from gridveil.cli.options import (
     SolverOption,
 )
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.cli.solve import NOT_SOLVED
-from gridveil.network.library import load_case
+from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.opf.solvers import using
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def simulate(
     fidelity: FidelityOptions,
     agents: AgentFlags,
     study: StudyOptions,
+    public_injections: PublicInjectionsOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Study one draw: noise from a seed, then the fidelity phase. Not private, spends no budget.
@@ -66,6 +67,7 @@ def simulate(
     """
     from gridveil.experiments.simulate import simulate as run_simulation
 
+    network = read_network(case, public_injections)
     with using(study.solver), error_console.status("starting …") as status:
         options = agents.options(
             context,
@@ -76,7 +78,7 @@ def simulate(
             error_console.print,
         )
         result = run_simulation(
-            load_case(case),
+            network,
             **vars(noise),
             **vars(fidelity),
             **vars(study),
@@ -97,11 +99,9 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
     restored = result.restored
     console.print("simulation, not private: float noise from a seed", style="yellow")
     console.print(restored.status.value, style="green" if restored.status.solved else "bold red")
-    noisy = (
-        f"feasible, cost off by {figures['noisy_cost_gap']:+.2%}"
-        if figures["noisy_feasible"]
-        else "AC-infeasible"
-    )
+    off, feasible = figures["noisy_cost_gap"], figures["noisy_feasible"]
+    about = "" if off is None else f", cost off by {off:+.2%}"
+    noisy = f"feasible{about}" if feasible else "AC-infeasible"
     if figures["noisy_feasible"] is not None:
         console.print(f"noise alone: {noisy}")
     if figures["displacement"] is not None:
@@ -109,6 +109,11 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
             f"loads moved by {figures['displacement']:.4f} p.u. in all; largest violation "
             f"{figures['max_violation']:.1e} p.u."
         )
+    if figures["largest_deviation"] is not None:
+        console.print(
+            f"outputs within {figures['largest_deviation']:.3%} of their range of the dispatch p*"
+        )
+    if figures["cost_gap_dispatch"] is not None:
         console.print(
             f"cost of the dispatch found {figures['cost_gap_dispatch']:+.3%} (worst generator "
             f"{figures['worst_generator_gap']:.3%})"
@@ -132,5 +137,8 @@ def _print(figures: dict[str, Any], result: "Simulation") -> None:
             f"agents: {restored.agents.status.value}"
         )
     seconds = figures["acopf_seconds"]
-    before = "" if seconds is None else f", after {seconds:.2f} s for the AC-OPF that gave O*"
-    console.print(f"{restored.solves} solves in {restored.seconds:.2f} s{before}", style="dim")
+    before = (
+        "" if seconds is None else f", after {seconds:.2f} s for the AC-OPF of the network itself"
+    )
+    solves = f" by {restored.solves} solves" if restored.solves else ""
+    console.print(f"restored{solves} in {restored.seconds:.2f} s{before}", style="dim")

@@ -8,12 +8,18 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from gridveil.cli.exit_codes import NOT_SOLVED
 from gridveil.cli.options import CaseArgument, SolverOption
 from gridveil.cli.output import console, print_json, solver_progress
-from gridveil.network.library import load_case
+from gridveil.cli.reading import PublicInjectionsOption, read_network
+from gridveil.errors import GridveilError
+from gridveil.network.marginal_costs import with_marginal_costs
 from gridveil.opf.acopf import OPFResult, solve_acopf
 
-NOT_SOLVED = 3
+_NO_COSTS = (
+    "no generator costs: this is the proportional dispatch, with units in the same share of their "
+    "range as far as limits allow (marginal costs can be given with --costs)"
+)
 _SHOWN = 12
 """How many rows of a table are shown."""
 
@@ -24,16 +30,28 @@ def solve(
         Path | None,
         typer.Option(help="Write each generator's cost O* to this CSV, for --costs elsewhere."),
     ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="Marginal costs in $/MWh, a CSV: generator or fuel, marginal_cost."),
+    ] = None,
+    public_injections: PublicInjectionsOption = "",
     solver: SolverOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).
 
+    A network without costs gets a proportional one: units in the same share of their range, as far
+    as limits allow.
+
     Exit status: 0 solved, 2 bad input, 3 infeasible or not solved.
 
     Example: gridveil solve case39_epri
     """
-    network = load_case(case)
+    network = read_network(case, public_injections)
+    if costs is not None:
+        network = with_marginal_costs(network, costs)
+    if save_costs is not None and not network.has_costs:
+        raise GridveilError(f"--save-costs: {network.name} has no generator costs")
     with solver_progress(f"solving {network.name}") as watch:
         result = solve_acopf(network, watch=watch, solver=solver)
     if save_costs is not None and result.status.solved:
@@ -56,6 +74,13 @@ def _print(result: OPFResult) -> None:
             ": " + ", ".join(f"{count} {kind}" for kind, count in network.counts.items()),
         )
     )
+    if len(network.idle_loads):
+        console.print(
+            f"loads out of service, which draw nothing here: {len(network.idle_loads)}; --json "
+            "lists them",
+            style="yellow",
+            highlight=False,
+        )
     console.print(result.status.value, style="green" if result.status.solved else "bold red")
     if result.status.solved:
         _print_solution(result)
@@ -78,18 +103,21 @@ def _print(result: OPFResult) -> None:
 def _print_solution(result: OPFResult) -> None:
     network, mva = result.network, result.network.base_mva
     gens, point = network.generators, result.point
-    console.print(Text.assemble("cost ", (f"{result.cost:,.2f}", "bold"), " $/h"))
-
-    table = _table("generator", "MW", "of at most", "MVAr", "$/h", "price")
-    order = np.argsort(-result.generator_costs, kind="stable")
+    priced = network.has_costs
+    if priced:
+        console.print(Text.assemble("cost ", (f"{result.cost:,.2f}", "bold"), " $/h"))
+    else:
+        console.print(_NO_COSTS, style="yellow")
+    table = _table("generator", "MW", "of at most", "MVAr", *(("$/h", "price") if priced else ()))
+    order = np.argsort(-(result.generator_costs if priced else point.p), kind="stable")
     for g in order[:_SHOWN]:
+        costs = f"{result.generator_costs[g]:,.2f}", f"{result.active_price[gens.bus[g]]:,.2f}"
         table.add_row(
             network.generator_name(g),
             f"{point.p[g] * mva:,.1f}",
             f"{gens.p_max[g] * mva:,.1f}",
             f"{point.q[g] * mva:,.1f}",
-            f"{result.generator_costs[g]:,.2f}",
-            f"{result.active_price[gens.bus[g]]:,.2f}",
+            *(costs if priced else ()),
         )
     _print_cut(table, len(gens), "generators")
 
@@ -107,9 +135,10 @@ def _print_solution(result: OPFResult) -> None:
 
     low, high = np.argmin(point.v), np.argmax(point.v)
     prices = result.active_price
+    of_prices = f"; prices {prices.min():,.2f} to {prices.max():,.2f} $/MWh" if priced else ""
     console.print(
         f"voltages {point.v[low]:.4f} ({network.bus_name(low)}) to {point.v[high]:.4f} "
-        f"({network.bus_name(high)}) p.u.; prices {prices.min():,.2f} to {prices.max():,.2f} $/MWh"
+        f"({network.bus_name(high)}) p.u.{of_prices}"
     )
 
 

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from gridveil.claims import ClaimVerdict
+from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.options import JsonOption, SolverOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.printable import excerpt
 
-BROKEN = 1
 _WIDEST = 34
 _STYLES = {
     ClaimVerdict.RECOMPUTED: "green",
@@ -35,6 +35,9 @@ def verify(
     costs: Annotated[
         Path | None, typer.Option(help="Also check O* against these published costs (CSV).")
     ] = None,
+    dispatch: Annotated[
+        Path | None, typer.Option(help="Also check p* against this published dispatch (CSV).")
+    ] = None,
     solver: SolverOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,7 +53,7 @@ def verify(
     from gridveil.publication.verification.verify import verify as check
 
     with error_console.status("verifying …"):
-        result = check(folder, key, costs, solver)
+        result = check(folder, key, costs, dispatch, solver)
     if as_json:
         print_json(result.figures())
     else:
@@ -68,4 +71,4 @@ def verify(
         console.print(table)
         console.print(result.summary(), style="green" if result.ok else "bold red")
     if not result.ok:
-        raise typer.Exit(BROKEN)
+        raise typer.Exit(CHECK_FAILED)

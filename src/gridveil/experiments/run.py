@@ -11,7 +11,7 @@ import numpy as np
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.arrays import FloatArray
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.experiments.study import Task, contents_of
 from gridveil.fidelity.phase import restore, restore_many
 from gridveil.fidelity.registry import METHODS
@@ -19,6 +19,7 @@ from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.status import Status
 from gridveil.privacy.bounds import simulation_bounds
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.choice import default_floor
@@ -78,7 +79,7 @@ def make_draws(task: Task) -> tuple[Network, FloatArray, list[NoisyLoads]]:
     network = load_case(task.case)
     original = solve_acopf(network)
     if not original.status.solved:
-        raise GridveilError(f"{task.case} has no AC-OPF solution: {original.status.value}")
+        raise NotSolvedError(f"{task.case} has no AC-OPF solution: {original.status.value}")
     mechanism = make_mechanism(
         task.mechanism,
         task.epsilon,
@@ -106,6 +107,8 @@ def _restored(
                     policy, task.max_iterations, task.tolerance, device=task.device
                 )
                 found = restore_many(network, draws, costs, beta, method, agents=options, threads=1)
+                if any(one.status is Status.STOPPED for one in found):
+                    raise KeyboardInterrupt  # what was cut off is no result of the study
                 yield method, policy, found, central
         elif method == CENTRAL:
             yield method, None, central, nothing

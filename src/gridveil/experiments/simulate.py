@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from gridveil.admm.options import AgentOptions
-from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
-from gridveil.errors import GridveilError
+from gridveil.defaults import BETA, CALIBRATION, EPSILON
+from gridveil.errors import NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.phase import check_choices, restore
 from gridveil.fidelity.registry import make_method
@@ -17,6 +17,7 @@ from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.solvers import Solver, using
+from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds, simulation_bounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.choice import noise_choice
@@ -25,7 +26,8 @@ from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
 from gridveil.privacy.ratings import PublicRatings
-from gridveil.publication.costs import CostsLike, as_public_costs
+from gridveil.publication.costs import CostsLike, PublicCosts
+from gridveil.publication.target_choice import choose_target, gives_cost_functions
 
 _GIVEN = "the costs given"
 
@@ -52,7 +54,9 @@ class Simulation:
         restored, alone = self.restored, self.noisy_opf
         found = restored.figures(solve_opf=self.checked and self._has_result)
         feasible = alone is not None and alone.status.solved
-        noisy_gap = relative_gap(alone.cost, found["cost"]) if alone and feasible else None
+        noisy_gap = None
+        if alone is not None and feasible and restored.band.on_costs:
+            noisy_gap = relative_gap(alone.cost, found["cost"])
         shown = {
             **found,
             "message": restored.status.value,
@@ -70,6 +74,7 @@ class Simulation:
                 (
                     "displacement",
                     "extra_displacement",
+                    "largest_deviation",
                     "cost_gap_dispatch",
                     "worst_generator_gap",
                     "cost_gap_optimal",
@@ -109,8 +114,8 @@ def simulate(
     calibration: str = CALIBRATION,
     bounds: PublicBounds | str | Path | None = None,
     seed: int = 1,
-    method: FidelityMethod | str = METHOD,
-    band: BandKind | str = BAND,
+    method: FidelityMethod | str | None = None,
+    band: BandKind | str | None = None,
     agents: AgentOptions | None = None,
     costs: CostsLike | None = None,
     solver: Solver | str | None = None,
@@ -129,15 +134,15 @@ def simulate(
         ratings: The public ratings of loads, their file, or "sn_mva".
         ratings_source: Where a file's or a column's ratings were published.
         alpha: The same as hide, as the paper says it: a distance α in p.u.
-        beta: How far costs may be off O*, relatively.
+        beta: How far costs may be off O*, relatively, or outputs off p*, as a share of ranges.
         mechanism: A name of the registry, or a mechanism, which has its own ε and distance.
         calibration: Of a mechanism by name that has several.
         bounds: Public bounds; a mechanism that needs them takes them from the loads if None.
         seed: The draw.
-        method: How the fidelity phase is solved.
-        band: Whose cost stays within beta: of every "generator", or "total".
+        method: How the fidelity phase is solved; None takes the default of the band.
+        band: What stays within beta: "cost", "total", "dispatch" or "none"; see `plan_release`.
         agents: How agents run, for a method that has agents.
-        costs: Known costs O*; computed by an AC-OPF if None.
+        costs: Known costs O*; computed by an AC-OPF if None. Or a CSV file of marginal costs.
         solver: What solves central programs: "ipopt", "interior-point" or "auto".
         unchecked: Skip two solves that take minutes on large networks: an AC-OPF of the noisy
             loads, and one of the restored network.
@@ -149,7 +154,10 @@ def simulate(
         >>> simulate("case5_pjm", beta=0.05, seed=3).restored.status.solved
         True
     """
-    network = as_network(network)
+    is_known = not (costs is None or isinstance(costs, PublicCosts) or gives_cost_functions(costs))
+    source = _GIVEN if is_known else ""
+    held = choose_target(as_network(network), band, costs, source, None, "", ())
+    network, kind, known = held.network, held.band, held.known
     if isinstance(mechanism, str | None):
         limits = as_bounds(bounds, network)
         if limits is None and mechanism is not None and MECHANISMS.get(mechanism).needs_bounds:
@@ -160,35 +168,39 @@ def simulate(
         chosen = choice.make(network, epsilon)
     else:
         chosen = mechanism
-    way, share = make_method(method, agents), float(exact(beta, "beta"))
-    check_choices(way, share, band)
+    way, share = make_method(method, agents, kind), float(exact(beta, "beta"))
+    check_choices(way, share, kind)
     with using(solver):
         notify(f"solving {network.name}")
-        original, public = None, None
-        if costs is None:
+        original: OPFResult | None = None
+        public = dispatch = None
+        if known is not None:
+            public = known.values
+        elif kind is not BandKind.NONE:
             original = _solved(network)
-            public = original.generator_costs
-        else:
-            public = as_public_costs(costs, _GIVEN, network).values
+            public = original.generator_costs if kind.on_costs else None
+            dispatch = None if kind.on_costs else original.point.p
         noisy = simulate_loads(network, chosen, seed)
         noisy_opf = None
         if not unchecked:
             notify("solving the noisy network")
             noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
         notify("restoring")
-        restored = restore(network, noisy, public, share, way, band)
-        central = restore(network, noisy, public, share, "central") if compare_central else None
-        return Simulation(
-            network, share, original, noisy, noisy_opf, restored, central, not unchecked
-        )
+        restored = restore(network, noisy, public, share, way, kind, dispatch=dispatch)
+        in_a_hurry = restored.status is Status.STOPPED  # by Ctrl-C
+        central = None
+        if compare_central and not in_a_hurry:
+            central = restore(network, noisy, public, share, "central", kind, dispatch=dispatch)
+        checked = not (unchecked or in_a_hurry)
+        return Simulation(network, share, original, noisy, noisy_opf, restored, central, checked)
 
 
 def _solved(network: Network) -> OPFResult:
     """Return the AC-OPF of the network itself, or refuse a network that has none."""
     original = solve_acopf(network)
     if not original.status.solved:
-        raise GridveilError(
-            f"{network.name} itself has no AC-OPF solution, so there are no costs to keep: "
+        raise NotSolvedError(
+            f"{network.name} itself has no AC-OPF solution, so there is nothing to keep: "
             f"{original.diagnosis or original.status.value}"
         )
     return original

@@ -13,16 +13,16 @@ from gridveil.admm.backends.cpu import compile_agents
 from gridveil.admm.device import Device, chosen_device
 from gridveil.admm.draw import Draw, make_draw
 from gridveil.admm.engine import run_agents, run_together
-from gridveil.admm.interruption import stop_on_interrupt
 from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.options import AgentOptions
 from gridveil.admm.result import AgentRun
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import Band, cost_bands
+from gridveil.fidelity.bands import Band
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
-from gridveil.fidelity.central import Attempt, nearest_loads
+from gridveil.fidelity.central import Attempt, bands_of, nearest_loads
+from gridveil.interruption import stop_on_interrupt
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.status import Status
@@ -52,17 +52,21 @@ class Agents(FidelityMethod):
 
     def check(self, band: BandKind) -> None:
         """Refuse a band on the total cost, and a GPU that is not there."""
-        if band is not BandKind.GENERATOR:
+        if band is BandKind.TOTAL:
             raise GridveilError(
                 "a band on the total cost couples all generators, which agents on their own cannot "
                 "keep; use the bands per generator, or another method"
             )
         chosen_device(self.options.device, 0)
 
+    def prepare(self, problem: FidelityProblem) -> None:
+        """Compile the agents, if they are not: Ctrl-C interrupts that as usual."""
+        _, layout = _laid_out(problem)
+        compile_agents(layout, _draw(problem), self.options)
+
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the loads that the agents agree on."""
-        bands = cost_bands(problem.network, problem.costs, problem.beta)
-        layout = build_layout(problem.network, [band.intervals for band in bands])
+        bands, layout = _laid_out(problem)
         with stop_on_interrupt() as stop:
             run = run_agents(layout, _draw(problem), self.options, stop)
         return _found(problem, bands, layout, run, self.options)
@@ -83,9 +87,7 @@ class Agents(FidelityMethod):
             )
         if not problems:
             return []
-        first = problems[0]
-        bands = cost_bands(first.network, first.costs, first.beta)
-        layout = build_layout(first.network, [band.intervals for band in bands])
+        bands, layout = _laid_out(problems[0])
         draws = [_draw(problem) for problem in problems]
         with stop_on_interrupt() as stop:
             if chosen_device(options.device, len(draws) * len(layout.rate)) is Device.CUDA:
@@ -96,6 +98,12 @@ class Agents(FidelityMethod):
             _found(problem, bands, layout, run, options)
             for problem, run in zip(problems, runs, strict=True)
         ]
+
+
+def _laid_out(problem: FidelityProblem) -> tuple[tuple[Band, ...], Layout]:
+    """Return the bands of the generators, and the agents."""
+    bands, _ = bands_of(problem.network, problem.target, problem.beta, problem.band)
+    return bands, build_layout(problem.network, [band.intervals for band in bands])
 
 
 def _draw(problem: FidelityProblem) -> Draw:
@@ -115,7 +123,6 @@ def _on_threads(
     progress: Callable[[int], None] | None,
 ) -> list[AgentRun]:
     """Run many draws on the cores, one to a thread."""
-    compile_agents(layout, draws[0], options)
     options = replace(options, device=Device.CPU)
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         tasks = [pool.submit(run_agents, layout, draw, options, stop, False) for draw in draws]

@@ -1,8 +1,11 @@
-"""Cost bands: the outputs at which a generator costs what it should.
+"""Bands: the outputs that a generator may have, by its cost or by what it should generate.
 
-A generator's band is O*_g − β|O*_g| ≤ c_g(p) ≤ O*_g + β|O*_g|, within its limits: one interval of
-outputs, or several where the cost is not monotone. A generator that costs nothing at any output is
-free within its limits; one that was off, at a cost of 0, stays off.
+A generator's cost band is O*_g − β|O*_g| ≤ c_g(p) ≤ O*_g + β|O*_g|, within its limits: one interval
+of outputs, or several where the cost is not monotone. A generator that costs nothing at any output
+is free within its limits; one that was off, at a cost of 0, stays off.
+
+Its dispatch band is |p − p*_g| ≤ β(p̄_g − p̲_g), within its limits: one interval. Without limits it
+is free.
 """
 
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.components import Generators
 from gridveil.network.costs import CostFunctions
 from gridveil.network.network import Network
+from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE
 
 _ROUNDING = 1e-9
 """How far a cost may miss its band, relative to |O*_g|: O* itself comes from a solver."""
@@ -87,6 +91,50 @@ def cost_bands(
             f"{beta:g} of its public cost of {costs[empty[0]]:g} $/h; check the costs or raise beta"
         )
     return tuple(map(Band, found))
+
+
+def dispatch_bands(network: Network, outputs: FloatArray, beta: float) -> tuple[Band, ...]:
+    """Return the band of every generator around its output p*_g in p.u.
+
+    Refuses outputs beyond limits by name; to the tolerance of limits, and by as much as the band is
+    wide, they may be off.
+    """
+    gens = network.generators
+    width = gens.p_max - gens.p_min
+    room = np.where(np.isfinite(width), beta * np.nan_to_num(width), np.inf)
+    low = np.maximum(gens.p_min, outputs - room)
+    high = np.minimum(gens.p_max, outputs + room)
+    beyond = np.flatnonzero(low > high + FEASIBILITY_TOLERANCE)
+    if len(beyond):
+        g, mw = int(beyond[0]), network.base_mva
+        others = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
+        raise GridveilError(
+            f"{network.generator_name(g)}{others}: an output of {outputs[g] * mw:g} MW is not "
+            f"within {beta:g} of its range, {gens.p_min[g] * mw:g} to {gens.p_max[g] * mw:g} MW; "
+            "check the dispatch or raise beta"
+        )
+    crossed = low > high
+    low[crossed] = high[crossed] = np.clip(outputs, gens.p_min, gens.p_max)[crossed]
+    return tuple(Band(((a, b),)) for a, b in zip(low.tolist(), high.tolist(), strict=True))
+
+
+def largest_deviation(generators: Generators, outputs: FloatArray, dispatch: FloatArray) -> float:
+    """Return the largest deviation of outputs from a dispatch p*, as a share of ranges.
+
+    An output counts as what it should be to the tolerance of limits. What has no limits, or one
+    output only, is not counted.
+    """
+    off = np.maximum(np.abs(outputs - dispatch) - FEASIBILITY_TOLERANCE, 0.0)
+    return float(np.max(shares_of_range(generators, off, np.zeros_like(off)), initial=0.0))
+
+
+def shares_of_range(
+    generators: Generators, outputs: FloatArray, dispatch: FloatArray
+) -> FloatArray:
+    """Return how far each output is from p*, as a share of its range; 0 where there is no range."""
+    width = generators.p_max - generators.p_min
+    counted = (width > 0) & np.isfinite(width)
+    return np.divide(outputs - dispatch, width, out=np.zeros_like(width), where=counted)
 
 
 def _intervals(

@@ -5,6 +5,7 @@ the dispatch and the voltages that it found. It also says what it promises about
 `registry.py` lists the methods by name.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +27,24 @@ from gridveil.opf.status import Status
 
 
 class BandKind(StrEnum):
-    """Whose costs stay within β."""
+    """What stays within β: the cost of every generator, their sum, every output, or nothing."""
 
-    GENERATOR = "generator"
+    COST = "cost"
+    GENERATOR = "cost"
+    """Its name up to 0.3."""
     TOTAL = "total"
+    DISPATCH = "dispatch"
+    NONE = "none"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "BandKind | None":
+        """Understand the name that certificates and settings up to 0.3 have."""
+        return cls.COST if value == "generator" else None
+
+    @property
+    def on_costs(self) -> bool:
+        """Whether it bounds costs, so that there are costs O*."""
+        return self in (BandKind.COST, BandKind.TOTAL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +54,19 @@ class FidelityProblem:
     network: Network
     noisy: FloatArray
     """S̃, of shape (loads, 2), in p.u."""
-    costs: FloatArray
-    """The public costs O*_g, in $/h."""
+    target: FloatArray
+    """What the band is around: costs O*_g in $/h, or outputs p*_g in p.u.; empty without a band."""
     beta: float
     band: BandKind
     weights: FloatArray = field(default_factory=lambda: np.ones(1))
     """How much the squared distance of each load counts, of shape (loads,); one number for all."""
     limits: LoadLimits | None = None
     """Public limits that the restored loads keep; the noisy ones are within them."""
+
+    @property
+    def costs(self) -> FloatArray:
+        """The costs O*_g in $/h; empty where the band is not on costs."""
+        return self.target if self.band.on_costs else np.zeros(0)
 
     def __post_init__(self) -> None:
         """Refuse weights and limits that do not fit, and have a weight for each load."""
@@ -83,11 +103,17 @@ class Found:
 
 @dataclass(frozen=True)
 class CostGaps:
-    """How far costs are from O*, relatively: of the dispatch, its worst generator, the optimum."""
+    """How far a released network is from what its band is around.
 
-    dispatch: float
-    worst_generator: float
-    optimal: float
+    Costs count relative to O*: of the dispatch, its worst generator, the optimum. Without costs O*
+    they are not numbers, and neither is the deviation without outputs p*.
+    """
+
+    dispatch: float = math.nan
+    worst_generator: float = math.nan
+    optimal: float = math.nan
+    deviation: float = math.nan
+    """The largest deviation of an output from p*, as a share of the generator's range."""
 
 
 class FidelityMethod(ABC):
@@ -112,8 +138,19 @@ class FidelityMethod(ABC):
         return self
 
     def check(self, band: BandKind) -> None:
-        """Refuse what it cannot work with, before any noise is drawn."""
-        del band
+        """Refuse what it cannot work with, before any noise is drawn: bands that are not on costs.
+
+        A method that knows other bands says so by a check of its own.
+        """
+        if not band.on_costs:
+            raise GridveilError(
+                f"method {self.name!r} is about costs, which the band {band.value!r} says nothing "
+                "of; take the method central or admm"
+            )
+
+    def prepare(self, problem: FidelityProblem) -> None:
+        """Do what takes time once and not for each problem, such as compiling; it is not timed."""
+        del problem
 
     @abstractmethod
     def solve(self, problem: FidelityProblem) -> Found:
@@ -137,10 +174,23 @@ class FidelityMethod(ABC):
     @classmethod
     def kept_gap(cls, gaps: CostGaps, band: BandKind) -> float:
         """Return the gap that it keeps within β: that of the dispatch, where not said otherwise."""
-        return abs(gaps.dispatch) if band is BandKind.TOTAL else gaps.worst_generator
+        kept = {
+            BandKind.COST: gaps.worst_generator,
+            BandKind.TOTAL: abs(gaps.dispatch),
+            BandKind.DISPATCH: gaps.deviation,
+            BandKind.NONE: 0.0,
+        }
+        return kept[band]
 
     @classmethod
     def promise(cls, beta: float, band: BandKind) -> str:
-        """Say what it promises about costs, as a clause that ends a sentence."""
+        """Say what it promises of the dispatch and its costs, as a clause that ends a sentence."""
+        if band is BandKind.NONE:
+            return "nothing is promised about its dispatch"
+        if band is BandKind.DISPATCH:
+            return (
+                "there is a way to run it in which every generator's output is within "
+                f"{beta:.3g} of its range of the dispatch p*"
+            )
         whose = "" if band is BandKind.TOTAL else ", for every generator,"
         return f"there is a way to run it that comes{whose} within {beta:.3g} of the costs O*"

@@ -26,6 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band
 from gridveil.fidelity.base import (
     BandKind,
@@ -82,7 +83,7 @@ class _Search:
 
     @property
     def _total(self) -> float:
-        return float(self.problem.costs.sum())
+        return float(self.problem.target.sum())
 
     @property
     def _inner(self) -> float:
@@ -92,7 +93,7 @@ class _Search:
     def bands(self) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
         """The bands of the generators and of the total, as far as they have been raised."""
         return bands_of(
-            self.problem.network, self.problem.costs, self._inner, self.problem.band, self.raised
+            self.problem.network, self.problem.target, self._inner, self.problem.band, self.raised
         )
 
     def raise_bands(self, cost: float) -> None:
@@ -190,6 +191,14 @@ class Bilevel(FidelityMethod):
     """P_BL: also the optimal cost of the restored network lies within β of O*."""
 
     name = "bilevel"
+
+    def check(self, band: BandKind) -> None:
+        """Refuse bands that say nothing of costs."""
+        if not band.on_costs:
+            raise GridveilError(
+                "method bilevel keeps the optimal cost near O*, and the band "
+                f"{band.value!r} says nothing of costs; take the method central or admm"
+            )
 
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads, or those of P_RBL with a status that says they do not do."""

@@ -1,8 +1,8 @@
 """P_RBL solved centrally: the loads closest to the noisy ones that a dispatch in the bands serves.
 
     minimise Σ_i w_i |Ŝ_i − S̃_i|²
-    subject to the network model, every generator's cost (or their sum) in its band,
-               and public limits of loads, if there are any (load_limits.py)
+    subject to the network model, every generator's cost or output (or the sum of costs) in its
+               band, if there is one, and public limits of loads, if there are any (load_limits.py)
 
 The weights w_i are those of the metric of the promise (weights.py). Nothing here reads the
 network's own loads: only the buses they stand at.
@@ -15,15 +15,15 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
-from gridveil.fidelity.bands import Band, cost_bands, limit_bands
+from gridveil.fidelity.bands import Band, cost_bands, dispatch_bands, limit_bands
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.network.network import Network
-from gridveil.opf.nonlinear_program import Solution
+from gridveil.opf.nonlinear_program import Solution, Watch
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.program import NetworkProgram, ProgramBuilder
 from gridveil.opf.solvers import minimise
-from gridveil.opf.starting_point import starting_point
+from gridveil.opf.start import starting_point
 from gridveil.opf.status import Status, status_of
 
 _CUT_PRICE = 1e3
@@ -63,21 +63,25 @@ class Attempt:
 
 
 def bands_of(
-    network: Network, costs: FloatArray, beta: float, band: BandKind, raised: float = 0.0
+    network: Network, target: FloatArray, beta: float, band: BandKind, raised: float = 0.0
 ) -> tuple[tuple[Band, ...], tuple[float, float] | None]:
     """Return the band of every generator and, if the sum is what counts, that of the total cost.
 
-    `raised` moves the lower ends up by so much, relatively.
+    `raised` moves the lower ends of bands on costs up by so much, relatively.
     """
     gens = network.generators
-    if band is BandKind.GENERATOR:
-        return cost_bands(network, costs, beta, raised), None
+    if band is BandKind.NONE:
+        return limit_bands(gens), None
+    if band is BandKind.DISPATCH:
+        return dispatch_bands(network, target, beta), None
+    if band is BandKind.COST:
+        return cost_bands(network, target, beta, raised), None
     if len(gens.costs.segment_generator):
         raise GridveilError(
             "a band on the total cost is not supported with piecewise-linear costs; use the bands "
             "per generator"
         )
-    total = float(costs.sum())
+    total = float(target.sum())
     return limit_bands(gens), (total - (beta - raised) * abs(total), total + beta * abs(total))
 
 
@@ -86,10 +90,13 @@ class Central(FidelityMethod):
 
     name = "central"
 
+    def check(self, band: BandKind) -> None:
+        """Accept every band."""
+
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads."""
         network, noisy = problem.network, problem.noisy
-        bands, total = bands_of(network, problem.costs, problem.beta, problem.band)
+        bands, total = bands_of(network, problem.target, problem.beta, problem.band)
         attempt, solves, iterations = nearest_loads(
             network, noisy, bands, total, weights=problem.weights, limits=problem.limits
         )
@@ -105,11 +112,13 @@ def nearest_loads(
     start: Attempt | None = None,
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
+    watch: Watch | None = None,
 ) -> tuple[Attempt, int, int]:
     """Solve P_RBL; return the attempt, and how many solves and iterations it took.
 
     `weights` say how much the squared distance of each load counts; without them all count alike.
-    `limits` are public ones of the loads, which then keep them exactly.
+    `limits` are public ones of the loads, which then keep them exactly. `watch` sees every
+    iteration and can end a solve.
 
     A band of two intervals is first relaxed to its hull. Outputs that end up between the intervals
     are then held to the nearest one.
@@ -118,7 +127,7 @@ def nearest_loads(
     weights = np.ones(len(noisy)) if weights is None else weights
     solves = iterations = 0
     while True:
-        attempt = _solve(network, noisy, weights, outputs, total, cuts, start, limits)
+        attempt = _solve(network, noisy, weights, outputs, total, cuts, start, limits, watch)
         solves, iterations = solves + 1, iterations + attempt.iterations
         between = [
             g
@@ -141,6 +150,7 @@ def _solve(
     cuts: Sequence[Cut],
     start: Attempt | None,
     limits: LoadLimits | None,
+    watch: Watch | None,
 ) -> Attempt:
     gens, none = network.generators, np.zeros(len(network.buses))
     builder = ProgramBuilder(network, none, none)
@@ -159,7 +169,8 @@ def _solve(
     program = builder.build()
     x = _start(network, builder, program, outputs, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
-    solution = minimise(program, x, near=None if start is None else start.solution)
+    near = None if start is None else start.solution
+    solution = minimise(program, x, watch, near)
     loads = np.stack([solution.x[p_load], solution.x[q_load]], axis=1)
     (p, q), point = nearest_loads_within(limits, loads).T, builder.point(solution.x)
     largest = violations(network.with_loads(p, q), point).largest

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from gridveil.admm.options import AgentOptions
 from gridveil.arrays import FloatArray
-from gridveil.defaults import BAND, BETA, METHOD
+from gridveil.defaults import BAND, BETA
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.central import bands_of
@@ -23,12 +23,13 @@ from gridveil.privacy.phase import NoisyLoads
 def restore(
     network: Network,
     noisy: NoisyLoads,
-    costs: ArrayLike,
+    costs: ArrayLike | None = None,
     beta: float = float(BETA),
-    method: FidelityMethod | str = METHOD,
+    method: FidelityMethod | str | None = None,
     band: BandKind | str = BAND,
     agents: AgentOptions | None = None,
     limits: LoadLimits | None = None,
+    dispatch: ArrayLike | None = None,
 ) -> Restored:
     """Return the loads closest to the noisy ones with which the network works.
 
@@ -37,16 +38,19 @@ def restore(
     Args:
         network: The network; the values of its loads are not used, only where they are.
         noisy: The noisy loads S̃.
-        costs: The public costs O*_g of the generators, in $/h.
-        beta: How far costs may be off them, relatively.
+        costs: The costs O*_g of the generators in $/h, for a band on costs.
+        beta: How far costs may be off them, relatively, or outputs, as a share of ranges.
         method: "central" solves the paper's P_RBL: some dispatch within the bands serves the
             loads. "bilevel" solves P_BL: also the optimal dispatch of the restored network costs
             what it should, in total. "admm" solves P_RBL among agents; Ctrl-C ends it with what
-            was reached. Or a method of your own.
-        band: Whose cost stays within beta: of every "generator" (the paper's Model 3), or "total".
+            was reached. Or a method of your own. None takes "bilevel" for a band on costs, and
+            "central" for others.
+        band: What stays within beta: the "cost" of every generator (the paper's Model 3), their
+            "total", the "dispatch", or "none".
         agents: How agents run, for the method "admm".
         limits: Public limits of the loads: noisy ones are moved to the nearest within them first,
             and restored ones keep them.
+        dispatch: The outputs p*_g of the generators in p.u., for the band "dispatch".
 
     Example:
         >>> from gridveil import PolarLaplace, load_case, restore, simulate_loads, solve_acopf
@@ -56,21 +60,22 @@ def restore(
         >>> restored.status.solved, restored.max_violation < 1e-6
         (True, True)
     """
-    chosen = make_method(method, agents)
-    (problem,) = fidelity_problems(network, [noisy], costs, beta, chosen, band, limits)
+    chosen, target = make_method(method, agents, band_kind(band)), _target(costs, dispatch, band)
+    (problem,) = fidelity_problems(network, [noisy], target, beta, chosen, band, limits)
     return solve(chosen, problem)
 
 
 def restore_many(
     network: Network,
     draws: Sequence[NoisyLoads],
-    costs: ArrayLike,
+    costs: ArrayLike | None = None,
     beta: float = float(BETA),
-    method: FidelityMethod | str = METHOD,
+    method: FidelityMethod | str | None = None,
     band: BandKind | str = BAND,
     agents: AgentOptions | None = None,
     limits: LoadLimits | None = None,
     *,
+    dispatch: ArrayLike | None = None,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Restored]:
@@ -87,6 +92,7 @@ def restore_many(
         band: See `restore`.
         agents: See `restore`.
         limits: See `restore`.
+        dispatch: See `restore`.
         threads: Draws at once on a CPU; one per core if None.
         progress: Called with how many draws are done.
 
@@ -98,8 +104,10 @@ def restore_many(
         >>> [found.status.solved for found in restore_many(network, draws, costs, beta=0.05)]
         [True, True]
     """
-    chosen = make_method(method, agents)
-    problems = fidelity_problems(network, draws, costs, beta, chosen, band, limits)
+    chosen, target = make_method(method, agents, band_kind(band)), _target(costs, dispatch, band)
+    problems = fidelity_problems(network, draws, target, beta, chosen, band, limits)
+    for problem in problems[:1]:
+        chosen.prepare(problem)
     started = time.perf_counter()
     found = chosen.solve_many(problems, threads, progress)
     seconds = (time.perf_counter() - started) / max(len(found), 1)
@@ -111,6 +119,7 @@ def restore_many(
 
 def solve(method: FidelityMethod, problem: FidelityProblem) -> Restored:
     """Solve a problem that was checked, and recompute every figure of what was found."""
+    method.prepare(problem)
     started = time.perf_counter()
     found = method.solve(problem)
     return evaluate(problem, method.name, found, time.perf_counter() - started)
@@ -119,7 +128,7 @@ def solve(method: FidelityMethod, problem: FidelityProblem) -> Restored:
 def fidelity_problems(
     network: Network,
     draws: Sequence[NoisyLoads],
-    costs: ArrayLike,
+    target: ArrayLike,
     beta: float,
     method: FidelityMethod,
     band: BandKind | str,
@@ -127,10 +136,11 @@ def fidelity_problems(
 ) -> list[FidelityProblem]:
     """Return the problem of every draw, or refuse what cannot be solved.
 
-    Noisy loads are moved to the nearest within the limits, if there are any.
+    The target is what the band is around: costs O*_g in $/h, or outputs p*_g in p.u. Noisy loads
+    are moved to the nearest within the limits, if there are any.
     """
     kind = check_choices(method, beta, band)
-    values = check_costs(network, costs, beta, kind)
+    values = check_target(network, target, beta, kind)
     return [
         FidelityProblem(
             network,
@@ -154,18 +164,44 @@ def check_choices(method: FidelityMethod, beta: float, band: BandKind | str) -> 
     return kind
 
 
-def check_costs(network: Network, costs: ArrayLike, beta: float, band: BandKind) -> FloatArray:
-    """Return costs as an array, or refuse those that no dispatch can keep."""
+def check_target(network: Network, target: ArrayLike, beta: float, band: BandKind) -> FloatArray:
+    """Return costs O*_g or outputs p*_g as an array, or refuse those that no dispatch can keep."""
+    if band is BandKind.NONE:
+        return np.zeros(0)
     try:
-        values = np.asarray(costs, dtype=float)
+        values = np.asarray(target, dtype=float)
     except (TypeError, ValueError):
         values = np.zeros(0)
     if values.shape != network.generators.p_min.shape or not np.isfinite(values).all():
+        what = "costs" if band.on_costs else "dispatch"
         raise GridveilError(
-            f"costs: one finite number for each of the {len(network.generators)} generators needed"
+            f"{what}: one finite number for each of the {len(network.generators)} generators needed"
         )
+    check_has_costs(network, band)
     bands_of(network, values, beta, band)
     return values
+
+
+def check_has_costs(network: Network, band: BandKind) -> None:
+    """Refuse a band on costs for a network that has none."""
+    if band.on_costs and not network.has_costs:
+        raise GridveilError(
+            f"band {band.value!r}: {network.name} has no generator costs. Give marginal costs "
+            "(--costs FILE; with_marginal_costs in Python), or take the band dispatch or none"
+        )
+
+
+def _target(costs: ArrayLike | None, dispatch: ArrayLike | None, band: BandKind | str) -> ArrayLike:
+    """Return what a band is around, or refuse what it says nothing of."""
+    kind = band_kind(band)
+    given = {"costs": costs, "dispatch": dispatch}
+    needed = "costs" if kind.on_costs else "dispatch" if kind is BandKind.DISPATCH else ""
+    for name, values in given.items():
+        if (values is not None) != (name == needed):
+            verb = "needs" if name == needed else "has no use for"
+            raise GridveilError(f"band {kind.value!r} {verb} {name}")
+    target = given.get(needed)
+    return () if target is None else target
 
 
 def _loads(network: Network, noisy: NoisyLoads, limits: LoadLimits | None) -> FloatArray:

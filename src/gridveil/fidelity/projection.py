@@ -13,6 +13,7 @@ from gridveil.fidelity.bands import limit_bands
 from gridveil.fidelity.central import Attempt, nearest_loads
 from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.network.network import Network
+from gridveil.opf.nonlinear_program import Watch
 
 
 def projected_loads(
@@ -21,6 +22,7 @@ def projected_loads(
     margin: float,
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
+    watch: Watch | None = None,
 ) -> Attempt:
     """Return the loads closest to those given with which the network works within tighter limits.
 
@@ -30,10 +32,13 @@ def projected_loads(
         margin: See `tightened`.
         weights: How much the squared distance of each load counts; None for all alike.
         limits: Public limits of the loads, which are not tightened.
+        watch: Called after every iteration; returning False ends the search without a result.
     """
     tight = tightened(network, margin)
     bands = limit_bands(tight.generators)
-    attempt, _, _ = nearest_loads(tight, loads, bands, None, weights=weights, limits=limits)
+    attempt, _, _ = nearest_loads(
+        tight, loads, bands, None, weights=weights, limits=limits, watch=watch
+    )
     return attempt
 
 

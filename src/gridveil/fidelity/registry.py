@@ -1,6 +1,7 @@
 """The methods by name: a line for each of ours; other packages add theirs by entry points."""
 
 from gridveil.admm.options import AgentOptions
+from gridveil.defaults import METHOD, METHOD_WITHOUT_COSTS
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.registry import Registry
@@ -17,13 +18,20 @@ METHODS: Registry[FidelityMethod] = Registry(
 )
 
 
-def make_method(method: FidelityMethod | str, agents: AgentOptions | None = None) -> FidelityMethod:
+def make_method(
+    method: FidelityMethod | str | None,
+    agents: AgentOptions | None = None,
+    band: BandKind = BandKind.COST,
+) -> FidelityMethod:
     """Return a method given by name or as an object.
 
     Args:
-        method: One of `METHODS.names`, or a method.
+        method: One of `METHODS.names`, or a method; None takes the default of the band.
         agents: Options of the agents, for a method by name that has agents.
+        band: What stays within β.
     """
+    if method is None:
+        method = METHOD if band.on_costs else METHOD_WITHOUT_COSTS
     if isinstance(method, str):
         return METHODS.get(method).with_options(agents)
     if not isinstance(method, FidelityMethod):

@@ -1,5 +1,6 @@
 """The result of the fidelity phase, with every figure recomputed from the network."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -8,8 +9,8 @@ import numpy as np
 
 from gridveil.admm.result import AgentRun
 from gridveil.arrays import ArrayRecord, FloatArray
-from gridveil.fidelity.bands import Band
-from gridveil.fidelity.base import FidelityProblem, Found
+from gridveil.fidelity.bands import Band, largest_deviation
+from gridveil.fidelity.base import BandKind, CostGaps, FidelityProblem, Found
 from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.network import Network
@@ -38,8 +39,9 @@ class Restored(ArrayRecord):
     """The outputs each generator was held to."""
     band_slack: FloatArray
     """How far inside its band each generator's output is; 0 is at its edge."""
-    costs: FloatArray
-    """The public costs O*_g it aimed for, in $/h."""
+    band: BandKind
+    target: FloatArray
+    """What its band is around: costs O*_g in $/h, or outputs p*_g in p.u.; empty without a band."""
     checked: OPFResult | None = field(repr=False)
     """An AC-OPF of the restored network, if its method ran one."""
     solves: int
@@ -61,23 +63,42 @@ class Restored(ArrayRecord):
         return self.checked or solve_acopf(self.network)
 
     @property
+    def costs(self) -> FloatArray:
+        """The costs O*_g it aimed for, in $/h; empty where its band is not on costs."""
+        return self.target if self.band.on_costs else np.zeros(0)
+
+    @property
     def cost_gap_dispatch(self) -> float:
         """Relative difference between the cost of the dispatch found and O*."""
-        return relative_gap(float(self.generator_costs.sum()), float(self.costs.sum()))
+        return self._gaps().dispatch
 
     @property
     def cost_gap_optimal(self) -> float:
         """Relative difference between the optimal cost of the restored network and O*."""
-        return relative_gap(self.opf.cost, float(self.costs.sum()))
+        return self.gaps().optimal
 
     @property
     def worst_generator_gap(self) -> float:
         """Largest relative difference of a generator's cost in the dispatch found."""
-        return worst_gap(self.generator_costs, self.costs)
+        return self._gaps().worst_generator
+
+    @property
+    def largest_deviation(self) -> float:
+        """Largest deviation of an output from p*, as a share of the generator's range."""
+        return self._gaps().deviation
+
+    def gaps(self) -> CostGaps:
+        """Return how far it is from what its band is around."""
+        return self._gaps(self.opf.cost if self.band.on_costs else None)
+
+    def _gaps(self, optimal: float | None = None) -> CostGaps:
+        return gaps_of(self.network, self.band, self.target, self.point.p, optimal)
 
     @property
     def worst_generator_gap_optimal(self) -> float:
         """Largest relative difference of a generator's cost in the optimal dispatch."""
+        if not self.band.on_costs:
+            return math.nan
         return worst_gap(self.opf.generator_costs, self.costs)
 
     @property
@@ -101,21 +122,25 @@ class Restored(ArrayRecord):
             solve_opf: Whether to solve an AC-OPF of the restored network for the gaps of the
                 optimal cost, if none was solved yet. Without one they are None.
         """
-        opf = self.opf if solve_opf else self.checked
-        is_solved = opf is not None and opf.status.solved
-        run = self.agents
+        opf = self.opf if solve_opf and self.band.on_costs else self.checked
+        has_optimum = self.band.on_costs and opf is not None and opf.status.solved
+        run, gaps = self.agents, self._gaps()
         return {
             "method": self.method,
             "status": self.status.name.lower(),
             "solved": self.status.solved,
-            "cost": float(self.costs.sum()),
+            "band": self.band.value,
+            "cost": float(self.costs.sum()) if self.band.on_costs else None,
             "displacement": self.displacement,
             "extra_displacement": self.extra_displacement,
             "max_violation": self.max_violation,
-            "cost_gap_dispatch": self.cost_gap_dispatch,
-            "worst_generator_gap": self.worst_generator_gap,
-            "cost_gap_optimal": self.cost_gap_optimal if is_solved else None,
-            "worst_generator_gap_optimal": self.worst_generator_gap_optimal if is_solved else None,
+            "cost_gap_dispatch": _or_none(gaps.dispatch),
+            "worst_generator_gap": _or_none(gaps.worst_generator),
+            "cost_gap_optimal": self.cost_gap_optimal if has_optimum else None,
+            "worst_generator_gap_optimal": self.worst_generator_gap_optimal
+            if has_optimum
+            else None,
+            "largest_deviation": _or_none(gaps.deviation),
             "solves": self.solves,
             "seconds": self.seconds,
             "device": None if run is None else run.device.value,
@@ -167,13 +192,42 @@ def evaluate(problem: FidelityProblem, method: str, found: Found, seconds: float
         violations=violations(restored, found.point),
         bands=found.bands,
         band_slack=np.array(slack),
-        costs=problem.costs,
+        band=problem.band,
+        target=problem.target,
         checked=found.opf,
         solves=found.solves,
         iterations=found.iterations,
         seconds=seconds,
         extra_displacement=found.extra_displacement,
         agents=found.agents,
+    )
+
+
+def gaps_of(
+    network: Network,
+    band: BandKind,
+    target: FloatArray,
+    outputs: FloatArray,
+    optimal: float | None = None,
+) -> CostGaps:
+    """Return how far a dispatch is from what a band is around.
+
+    Args:
+        network: The network; its loads play no part.
+        band: What stays within β.
+        target: What the band is around: costs O*_g in $/h, or outputs p*_g in p.u.
+        outputs: The dispatch, in p.u.
+        optimal: The optimal cost in $/h, if it is known.
+    """
+    if band is BandKind.NONE:
+        return CostGaps()
+    if band is BandKind.DISPATCH:
+        return CostGaps(deviation=largest_deviation(network.generators, outputs, target))
+    costs, total = network.generators.costs(outputs), float(target.sum())
+    return CostGaps(
+        dispatch=relative_gap(float(costs.sum()), total),
+        worst_generator=worst_gap(costs, target),
+        optimal=math.nan if optimal is None else relative_gap(optimal, total),
     )
 
 
@@ -190,3 +244,7 @@ def worst_gap(values: FloatArray, references: FloatArray) -> float:
     counted = sizes > _NEGLIGIBLE * sizes.sum()
     gaps = np.abs(values[counted] - references[counted]) / sizes[counted]
     return float(gaps.max(initial=0.0))
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

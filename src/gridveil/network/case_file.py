@@ -11,6 +11,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, Index, IntArray
 from gridveil.network.problems import Problem, ProblemKind
+from gridveil.network.source_loads import SourceLoad
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "bus": (
@@ -32,6 +33,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 REQUIRED_COLUMNS: Mapping[str, int] = {"bus": 13, "gen": 10, "branch": 11, "gencost": 5}
 """The least number of columns of each table every case must have."""
+
+NO_COST = (2.0, 0.0, 0.0, 1.0, 0.0)
+"""The row of gencost of a generator without a cost: a polynomial whose only number is 0."""
 
 LOAD_COLUMNS = {("bus", "Pd"), ("bus", "Qd")}
 """The columns whose values no message may show."""
@@ -85,6 +89,8 @@ class CaseFile:
     """Every field the file assigns, with its line, tables included."""
     others: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What it assigns to fields that every case does not have, as text without comments."""
+    loads: tuple[SourceLoad, ...] | None = field(default=None, repr=False)
+    """Its loads one by one, where the bus table has their sums; None where each bus has one."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The four kinds of components of a network, in per unit: buses, loads, generators and lines."""
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from gridveil.arrays import ArrayRecord, BoolArray, ComplexArray, FloatArray, IntArray
 from gridveil.html_table import html_table
 from gridveil.network.costs import CostFunctions
+from gridveil.network.source_loads import LoadIdentity
 
 
 class Components(ArrayRecord):
@@ -55,20 +57,65 @@ class Buses(Components):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loads(Components):
-    """The loads S^d = p + jq, one to a bus that has any; negative ones feed in.
+    """The loads S^d = p + jq, any number to a bus; negative ones feed in.
 
     No text form shows their values, so that no log and no traceback does.
     """
 
     bus: IntArray
+    number: IntArray
+    """1, 2, … among the loads of its bus, in the order of the source."""
     p: FloatArray
     q: FloatArray
     row: IntArray
-    """Its row in the case file's bus table, from 0."""
+    """The row of its bus in the case file's bus table, from 0."""
 
     def _repr_html_(self) -> str:
         """Return the count alone."""
         return html_table(repr(self), (), ())
+
+    @property
+    def values(self) -> FloatArray:
+        """P and Q of every load, of shape (loads, 2)."""
+        return np.stack([self.p, self.q], axis=1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LoadList(ArrayRecord):
+    """Loads by the numbers of their buses, in service or not; no text form shows their values."""
+
+    bus: IntArray
+    """The number of its bus in the case file; that of an idle load may not be in it."""
+    number: IntArray
+    """Among the loads of its bus; idle loads come after those in service."""
+    p: FloatArray
+    q: FloatArray
+    identities: tuple[LoadIdentity, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def none(cls) -> "LoadList":
+        """Return a list without a load."""
+        return cls(np.zeros(0, int), np.zeros(0, int), np.zeros(0), np.zeros(0))
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The bus of each load, and its number there."""
+        return list(zip(self.bus.tolist(), self.number.tolist(), strict=True))
+
+    @property
+    def labels(self) -> list[str]:
+        """How to call each load in a message: by its bus, and by its number among several."""
+        at = Counter(self.bus.tolist())
+        return [
+            f"bus {bus}, load {number}" if at[bus] > 1 or number > 1 else f"bus {bus}"
+            for bus, number in self.places
+        ]
+
+    def __len__(self) -> int:
+        return len(self.bus)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)})"
 
     @property
     def values(self) -> FloatArray:

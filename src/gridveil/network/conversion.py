@@ -1,7 +1,8 @@
 """Between a case file's tables (MW, degrees, bus numbers) and a `Network` (p.u., radians, indices).
 
-Every field of the network that stands in a column of the file is one row of `FIELDS`; building and
-saving both read it, so that they always agree.
+Every field of buses, generators and lines that stands in a column of the file is one row of
+`FIELDS`; building and saving both read it, so that they always agree. Of the loads, the bus table
+holds the sum at each bus.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +17,19 @@ from gridveil.errors import GridveilError
 from gridveil.network.case_file import CaseFile, Edit, Table
 from gridveil.network.components import Buses, Generators, Lines, Loads
 from gridveil.network.costs import CostFunctions
+from gridveil.network.load_values import idle_loads, load_cells, load_values, sums_by_row
 from gridveil.network.network import Network
+from gridveil.network.source_loads import (
+    LoadIdentity,
+    SourceLoad,
+    bus_key,
+    numbers_at_buses,
+)
+from gridveil.network.units import DEGREES, PLAIN, POWER, Unit, encoded
 
 DEFAULT_ANGLE_LIMIT = np.pi / 3
-"""Limit of θ_from − θ_to where the file gives none: ±60°, far beyond any stable operation."""
+"""Limit of θ_from − θ_to where the file gives none, counted from the phase shift: ±60°, far beyond
+any stable operation."""
 
 ISOLATED = 4
 """MATPOWER's bus type for a bus that is out of service."""
@@ -27,6 +37,8 @@ REFERENCE = 3
 """MATPOWER's bus type for a reference bus."""
 PIECEWISE_LINEAR, POLYNOMIAL = 1, 2
 """MATPOWER's cost models."""
+_LOAD_COLUMNS = ("Pd", "Qd")
+"""The columns of the bus table with the sums of loads."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,8 @@ def in_service(case: CaseFile, load_rows: IntArray | None = None) -> InService:
 
     Args:
         case: The tables.
-        load_rows: Rows of the bus table with a load; None takes those where it is not 0.
+        load_rows: Rows of the bus table with a load; None takes those of the loads that the case
+            lists one by one, or else those where it is not 0.
     """
     bus, gen, branch = (case.tables[name] for name in ("bus", "gen", "branch"))
     index = _bus_row(case)
@@ -69,9 +82,10 @@ def in_service(case: CaseFile, load_rows: IntArray | None = None) -> InService:
     generator = (gen.column("status") > 0) & has_bus(gen_bus)
     line = (branch.column("status") > 0) & has_bus(ends[0]) & has_bus(ends[1])
     load = has_load(bus)
-    if load_rows is not None:
+    listed = _listed_rows(case, index) if load_rows is None else load_rows
+    if listed is not None:
         load = np.zeros(len(bus), bool)
-        load[load_rows] = True
+        load[listed] = True
     shunt = (bus.column("Gs") != 0) | (bus.column("Bs") != 0)
 
     used = load | shunt | (bus.column("type") == REFERENCE)
@@ -84,6 +98,15 @@ def in_service(case: CaseFile, load_rows: IntArray | None = None) -> InService:
     island = connected_components(graph, directed=False)[1].astype(np.int64)
     bus_in_service = used & ~isolated
     return InService(bus_in_service, load & bus_in_service, generator, line, index, island)
+
+
+def _listed_rows(case: CaseFile, index: Mapping[float, int]) -> IntArray | None:
+    """Return the rows of the loads in service that a case lists; None where it lists none."""
+    if case.loads is None:
+        return None
+    numbers = [float(load.bus) for load in case.loads if load.in_service]
+    rows = _rows_of(index, np.array(numbers, dtype=float))
+    return rows[rows >= 0]
 
 
 def has_load(bus: Table) -> BoolArray:
@@ -108,7 +131,8 @@ def _rows_of(index: Mapping[float, int], numbers: FloatArray) -> IntArray:
 def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
     """Return the network of a case that `check_case` found nothing wrong with.
 
-    Its loads are those of the given rows of the bus table, or of all rows in service with one.
+    Its loads are those that the case lists one by one, or else one at each of the given rows of the
+    bus table, or else one at every row in service that has a load.
     """
     parts = in_service(case, load_rows)
     bus_row = np.flatnonzero(parts.bus)
@@ -116,7 +140,6 @@ def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
     row_to_index[bus_row] = np.arange(len(bus_row))
     rows = {
         "buses": bus_row,
-        "loads": np.flatnonzero(parts.load) if load_rows is None else load_rows,
         "generators": np.flatnonzero(parts.generator),
         "lines": np.flatnonzero(parts.line),
     }
@@ -132,6 +155,7 @@ def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
         }
 
     bus = case.tables["bus"]
+    active, load_row, idle = _loads_of(case, parts, load_rows)
     return Network(
         name=case.name,
         base_mva=case.base_mva,
@@ -142,10 +166,15 @@ def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
             row=bus_row,
             **values("buses"),
         ),
-        loads=Loads(bus=row_to_index[rows["loads"]], row=rows["loads"], **values("loads")),
+        loads=Loads(
+            bus=row_to_index[load_row],
+            number=np.array(numbers_at_buses(load.bus for load in active), dtype=np.int64),
+            row=load_row,
+            **load_values(active, case.base_mva),
+        ),
         generators=Generators(
             bus=at_bus("gen", "bus", "generators"),
-            costs=_costs(case.tables["gencost"].values[rows["generators"]], case.base_mva),
+            costs=cost_functions(case.tables["gencost"].values[rows["generators"]], case.base_mva),
             row=rows["generators"],
             **values("generators"),
         ),
@@ -156,17 +185,45 @@ def build_network(case: CaseFile, load_rows: IntArray | None = None) -> Network:
             **values("lines"),
         ),
         case=case,
+        load_identities=tuple(map(LoadIdentity.of, active)),
+        idle_loads=idle_loads(active, idle, case.base_mva),
     )
+
+
+def _loads_of(
+    case: CaseFile, parts: InService, load_rows: IntArray | None
+) -> tuple[list[SourceLoad], IntArray, list[SourceLoad]]:
+    """Return the loads in service by rows of the bus table, these rows, and the idle loads."""
+    if case.loads is not None:
+        found = parts.rows_of(np.array([load.bus for load in case.loads], dtype=float))
+        active = np.array([load.in_service for load in case.loads], dtype=bool)
+        active &= (found >= 0) & parts.bus[found]
+        order = np.flatnonzero(active)[np.argsort(found[active], kind="stable")]
+        idle = [load for load, on in zip(case.loads, active.tolist(), strict=True) if not on]
+        return [case.loads[i] for i in order.tolist()], found[order], idle
+    bus = case.tables["bus"]
+    rows = np.flatnonzero(parts.load) if load_rows is None else load_rows
+    out_of_service = np.flatnonzero(has_load(bus) & ~parts.bus)
+    return _table_loads(bus, rows), rows, _table_loads(bus, out_of_service)
+
+
+def _table_loads(bus: Table, rows: IntArray) -> list[SourceLoad]:
+    """Return the loads that stand in rows of the bus table, one in each."""
+    columns = (bus.column(name)[rows].tolist() for name in ("bus_i", "Pd", "Qd"))
+    return [
+        SourceLoad(int(number), bus_key(int(number)), p, q)
+        for number, p, q in zip(*columns, strict=True)
+    ]
 
 
 def changes(network: Network) -> list[Edit]:
     """Return the cells of the source file that must change for it to hold this network."""
     source = build_network(network.case, network.loads.row)
     _refuse_unsaveable(network, source)
-    edits: list[Edit] = []
+    edits = _load_edits(network, source)
     for f in FIELDS:
         part = getattr(network, f.part)
-        changed = np.flatnonzero(np.any([_differs(t, source, network) for t in f.tied()], axis=0))
+        changed = np.flatnonzero(_changed(f, source, network))
         if len(changed) and f.column not in network.case.tables[f.table].columns:
             raise GridveilError(
                 f"cannot save {network.name}: {f.part}.{f.name} changed, but the file's {f.table} "
@@ -178,13 +235,38 @@ def changes(network: Network) -> list[Edit]:
     return edits
 
 
+def _load_edits(network: Network, source: Network) -> list[Edit]:
+    """Return the cells of the bus table that get another sum of loads."""
+    changed = network.loads.values != source.loads.values
+    if not changed.any():
+        return []
+    edits, rows, cells = [], network.loads.row, load_cells(network.loads.values, network.base_mva)
+    for k, column in enumerate(_LOAD_COLUMNS):
+        sums = sums_by_row(rows, cells[:, k])
+        edits += [
+            Edit("bus", row, column, sums[row]) for row in np.unique(rows[changed[:, k]]).tolist()
+        ]
+    return edits
+
+
+def _changed(f: "Field", source: Network, network: Network) -> BoolArray:
+    """Return which cells have to be written: a default moves with what it counts from."""
+    changed = np.any([_differs(t, source, network) for t in f.tied()], axis=0)
+    if f.absent is None or f.counts_from is None:
+        return np.asarray(changed)
+    table = network.case.tables[f.table]
+    absent = f.absent(table)[getattr(network, f.part).row]
+    origin = next(o for o in FIELDS if (o.table, o.column) == (f.table, f.counts_from))
+    return np.asarray(changed | (absent & _differs(origin, source, network)))
+
+
 def _differs(f: "Field", source: Network, network: Network) -> BoolArray:
     old, new = (getattr(getattr(n, f.part), f.name) for n in (source, network))
     return np.asarray(old != new)
 
 
 def _refuse_unsaveable(network: Network, source: Network) -> None:
-    saved = {(f.part, f.name) for f in FIELDS}
+    saved = {(f.part, f.name) for f in FIELDS} | {("loads", "p"), ("loads", "q")}
     for part in ("buses", "loads", "generators", "lines"):
         for spec in fields(getattr(network, part)):
             old, new = (getattr(getattr(n, part), spec.name) for n in (source, network))
@@ -204,7 +286,7 @@ def _refuse_unsaveable(network: Network, source: Network) -> None:
         raise GridveilError(f"cannot save {network.name}: base_mva differs from its source file")
 
 
-def _costs(rows: FloatArray, base_mva: float) -> CostFunctions:
+def cost_functions(rows: FloatArray, base_mva: float) -> CostFunctions:
     """Turn gencost rows into cost functions of the output in p.u."""
     model, count = rows[:, 0], rows[:, 3].astype(np.int64)
     polynomial = model == POLYNOMIAL
@@ -231,35 +313,7 @@ def _cell(f: "Field", value: float, base_mva: float) -> float:
     """Return the shortest file value that reads back as `value`, or the nearest there is."""
     if np.isinf(value) and value == f.default:
         return 0.0
-    guess = f.unit.encode(value, base_mva)
-    near = (guess, float(np.nextafter(guess, np.inf)), float(np.nextafter(guess, -np.inf)))
-    exact = [cell for cell in near if f.unit.decode(np.array(cell), base_mva) == value]
-    return min(exact or [guess], key=lambda cell: len(repr(cell)))
-
-
-@dataclass(frozen=True)
-class Unit:
-    """How a number of the file becomes the network's, and back, up to rounding."""
-
-    decode: Callable[[FloatArray, float], FloatArray]
-    encode: Callable[[float, float], float]
-
-
-def _per_unit(mw: FloatArray, base_mva: float) -> FloatArray:
-    with np.errstate(over="ignore"):
-        return np.asarray(mw / base_mva)
-
-
-def _load_per_unit(mw: FloatArray, base_mva: float) -> FloatArray:
-    """Return loads in p.u., finite if they are so in MW: no load is too large to be read."""
-    pu, largest = _per_unit(mw, base_mva), np.finfo(float).max
-    return np.where(np.isfinite(mw), np.clip(pu, -largest, largest), pu)
-
-
-PLAIN = Unit(lambda value, _base: value, lambda value, _base: value)
-POWER = Unit(_per_unit, lambda value, base: value * base)
-LOAD = Unit(_load_per_unit, POWER.encode)
-DEGREES = Unit(lambda deg, _base: np.radians(deg), lambda value, _base: float(np.degrees(value)))
+    return encoded(f.unit, value, base_mva)
 
 
 @dataclass(frozen=True)
@@ -274,6 +328,8 @@ class Field:
     absent: Callable[[Table], BoolArray] | None = None
     """Where the file gives no value, so that `default` holds."""
     default: float = np.nan
+    counts_from: str | None = None
+    """The column of angles that `default` counts from, whole turns aside."""
 
     def tied(self) -> "list[Field]":
         """Return the fields that are absent together: a value for one gives the others a value."""
@@ -284,7 +340,18 @@ class Field:
     def read(self, table: Table, base_mva: float) -> FloatArray:
         """Return the field for every row of the table."""
         values = self.unit.decode(table.column(self.column), base_mva)
-        return values if self.absent is None else np.where(self.absent(table), self.default, values)
+        if self.absent is None:
+            return values
+        default: FloatArray | float = self.default
+        if self.counts_from is not None:
+            origin = within_half_a_turn(table.column(self.counts_from))
+            default = self.unit.decode(origin, base_mva) + default
+        return np.where(self.absent(table), default, values)
+
+
+def within_half_a_turn(degrees: FloatArray) -> FloatArray:
+    """Return angles of −180° to 180°: those outside by whole turns more or less."""
+    return np.where(np.abs(degrees) <= 180, degrees, np.remainder(degrees + 180, 360) - 180)
 
 
 def _no_rate(branch: Table) -> BoolArray:
@@ -305,8 +372,6 @@ FIELDS = (
     Field("buses", "v_max", "bus", "Vmax", PLAIN),
     Field("buses", "shunt_g", "bus", "Gs", POWER),
     Field("buses", "shunt_b", "bus", "Bs", POWER),
-    Field("loads", "p", "bus", "Pd", LOAD),
-    Field("loads", "q", "bus", "Qd", LOAD),
     Field("generators", "p_min", "gen", "Pmin", POWER),
     Field("generators", "p_max", "gen", "Pmax", POWER),
     Field("generators", "q_min", "gen", "Qmin", POWER),
@@ -317,6 +382,24 @@ FIELDS = (
     Field("lines", "tap", "branch", "ratio", PLAIN, _no_tap, 1.0),
     Field("lines", "shift", "branch", "angle", DEGREES),
     Field("lines", "rate", "branch", "rateA", POWER, _no_rate, np.inf),
-    Field("lines", "angle_min", "branch", "angmin", DEGREES, _no_angle_limit, -DEFAULT_ANGLE_LIMIT),
-    Field("lines", "angle_max", "branch", "angmax", DEGREES, _no_angle_limit, DEFAULT_ANGLE_LIMIT),
+    Field(
+        "lines",
+        "angle_min",
+        "branch",
+        "angmin",
+        DEGREES,
+        _no_angle_limit,
+        -DEFAULT_ANGLE_LIMIT,
+        counts_from="angle",
+    ),
+    Field(
+        "lines",
+        "angle_max",
+        "branch",
+        "angmax",
+        DEGREES,
+        _no_angle_limit,
+        DEFAULT_ANGLE_LIMIT,
+        counts_from="angle",
+    ),
 )

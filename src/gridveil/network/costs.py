@@ -23,6 +23,11 @@ class CostFunctions(ArrayRecord):
     segment_slope: FloatArray
     segment_intercept: FloatArray
 
+    def any(self) -> bool:
+        """Return whether one of them is not 0 everywhere."""
+        numbers = (self.coefficients, self.segment_slope, self.segment_intercept)
+        return any(bool(np.any(values != 0)) for values in numbers)
+
     def __call__(self, p: FloatArray) -> FloatArray:
         """Return the cost of each generator at the outputs `p`, in $/h; the last axis is theirs."""
         total = evaluate(self.coefficients.T, p)

@@ -7,13 +7,19 @@ GRIDVEIL_CASES.
 import difflib
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from gridveil.errors import GridveilError, raised_where
-from gridveil.network.formats.registry import format_for, format_of, is_case_path
+from gridveil.network.formats.registry import (
+    format_for,
+    format_of,
+    is_case_folder,
+    is_case_path,
+)
 from gridveil.network.network import Network
 
 FOLDERS_VARIABLE = "GRIDVEIL_CASES"
@@ -52,15 +58,25 @@ class CaseSummary:
     size: CaseSize
 
 
-def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None) -> Network:
+def load_case(
+    name_or_path: str | Path,
+    load_buses: Sequence[int] | None = None,
+    *,
+    public_injections: Sequence[str] = (),
+) -> Network:
     """Read a network from a case file.
 
     Args:
         name_or_path: A path, or a name that `list_cases` lists. The file's suffix and content
-            decide its format: MATPOWER (.m), pandapower (.json), or one that another package adds.
+            decide its format: MATPOWER (.m, .mat), pandapower (.json, .xlsx), PowerModels (.json),
+            PSS/E (.raw), CGMES (.zip, or a folder of profiles), PowSyBl (.xiidm), UCTE-DEF (.uct),
+            IEEE-CDF, or one that another package adds.
         load_buses: Numbers of the buses with a load. A bus on this public list may have a load of
             0, which is then protected like any other. Without the list, the buses with a load in
             the file count.
+        public_injections: Kinds of fixed injections that are public, where the format has any:
+            "sgen", "storage", "ward" and "dcline" of pandapower; "storage", "dcline", "boundary",
+            "svc" and "injection" of what PowSyBl reads. The others are loads, protected like all.
 
     Returns:
         The network in per unit, with only the components in service.
@@ -77,6 +93,8 @@ def load_case(name_or_path: str | Path, load_buses: Sequence[int] | None = None)
     """
     path = find_case(name_or_path)
     chosen = format_of(path)
+    if public_injections:
+        chosen = chosen.with_public_injections(public_injections)
     try:
         found: object = chosen.read(path, load_buses)
     except GridveilError:
@@ -100,8 +118,9 @@ def save_case(network: Network | str | Path, path: str | Path) -> None:
 
     Args:
         network: A network, a case name or the path of another case file.
-        path: Where to write. The suffix decides the format: .m is MATPOWER, .json is pandapower; a
-            suffix that no format has is written as MATPOWER. The file appears whole or not at all.
+        path: Where to write. The suffix decides the format: .m is MATPOWER, .json and .xlsx are
+            pandapower; a suffix that no format has is written as MATPOWER. The file appears whole
+            or not at all.
 
     Raises:
         GridveilError: The file cannot be written, or its format cannot hold the network.
@@ -192,23 +211,32 @@ def find_case(name_or_path: str | Path) -> Path:
     """
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or os.sep in text or is_case_path(text):
-        path = Path(name_or_path)
-        if not path.is_file():
-            what = "is a folder, not a case file" if path.is_dir() else "no such file"
-            raise GridveilError(f"{path}: {what}")
-        return path
+        return _existing_file(Path(name_or_path))
     entries = list_cases()
     for entry in entries:
         if entry.name == text or entry.path.stem == text:
             return entry.path
-    if Path(text).is_file():  # of a format whose package is broken, or of none
-        return Path(text)
+    if Path(text).exists():  # a file of a format whose package is broken, or of none; a folder
+        return _existing_file(Path(text))
     near = difflib.get_close_matches(text, [entry.name for entry in entries], n=3)
     hint = f" Did you mean {', '.join(near)}?" if near else ""
     raise GridveilError(
         f"no case named {text!r}.{hint} 'gridveil cases' lists the names; the path of a case file "
         f"works too, and {FOLDERS_VARIABLE} may name more folders"
     )
+
+
+def _existing_file(path: Path) -> Path:
+    """Return the path of a case file or folder, or say what else it is."""
+    try:
+        kind = path.stat().st_mode
+    except OSError as error:  # in a folder that may not be read, for example
+        missing = isinstance(error, FileNotFoundError)
+        what = "no such file" if missing else f"cannot be read: {error.strerror}"
+        raise GridveilError(f"{path}: {what}") from error
+    if stat.S_ISDIR(kind) and not is_case_folder(path):
+        raise GridveilError(f"{path}: is a folder, not a case file")
+    return path
 
 
 def case_size(path: Path) -> CaseSize:

@@ -10,14 +10,15 @@ from gridveil.errors import GridveilError
 from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.case_file import CaseFile
-from gridveil.network.components import Buses, Generators, Lines, Loads
+from gridveil.network.components import Buses, Generators, Lines, LoadList, Loads
 from gridveil.network.plot import plot_components
+from gridveil.network.source_loads import LoadIdentity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-Component = Literal["buses", "loads", "generators", "lines"]
+Component = Literal["buses", "loads", "idle_loads", "generators", "lines"]
 """The name of a kind of components."""
 
 
@@ -46,17 +47,21 @@ class Network(ArrayRecord):
     lines: Lines
     case: CaseFile = field(compare=False)
     """The file it came from, which `save_case` writes back with the changes."""
-    load_keys: tuple[tuple[tuple[str, ...], ...], tuple[str, ...]] | None = field(
-        default=None, compare=False, repr=False
-    )
-    """Keys of its loads, and of those out of service, where the source has other than bus numbers;
-    see load_keys.py."""
-    load_ratings: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
-    """The public rating of each load in MVA, 0 where there is none, if the source has them."""
+    load_identities: tuple[LoadIdentity, ...] = field(default=(), compare=False, repr=False)
+    """Who each load is to its owner, in the order of `loads`."""
+    idle_loads: LoadList = field(default_factory=LoadList.none, compare=False, repr=False)
+    """The loads that are out of service."""
+    lists_idle_loads: bool = field(default=False, compare=False, repr=False)
+    """Whether a release lists them too, with noise and budget as all others."""
+    conversion_notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What a reader did with elements that no network has as they are, in sentences."""
+    fuels: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+    """The fuel of each generator, empty where there is none, if the source knows fuels."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
-        return f"Network({self.name!r}: {counts}, base {self.base_mva:g} MVA)"
+        idle = f", {len(self.idle_loads)} loads out of service" if len(self.idle_loads) else ""
+        return f"Network({self.name!r}: {counts}{idle}, base {self.base_mva:g} MVA)"
 
     def _repr_html_(self) -> str:
         """Return the counts as a table."""
@@ -72,6 +77,17 @@ class Network(ArrayRecord):
             "generators": len(self.generators),
             "lines": len(self.lines),
         }
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether any generator costs anything; a source may know no costs at all.
+
+        Example:
+            >>> from gridveil import load_case
+            >>> load_case("case5_pjm").has_costs
+            True
+        """
+        return self.generators.costs.any()
 
     def with_loads(self, p: FloatArray, q: FloatArray) -> "Network":
         """Return the same network with other loads.
@@ -109,6 +125,18 @@ class Network(ArrayRecord):
         """The number of each load's bus."""
         return [int(number) for number in self.buses.number[self.loads.bus]]
 
+    @property
+    def listed_loads(self) -> LoadList:
+        """The loads that a release lists: those in service and, if it was chosen so, idle ones."""
+        loads, idle = self.loads, self.idle_loads if self.lists_idle_loads else LoadList.none()
+        return LoadList(
+            np.concatenate([np.array(self.load_buses, dtype=np.int64), idle.bus]),
+            np.concatenate([loads.number, idle.number]),
+            np.concatenate([loads.p, idle.p]),
+            np.concatenate([loads.q, idle.q]),
+            (*self.load_identities, *idle.identities),
+        )
+
     def bus_name(self, bus: Index) -> str:
         """Return how to call a bus in a message."""
         return f"bus {self.buses.number[bus]}"
@@ -128,7 +156,7 @@ class Network(ArrayRecord):
         """Return the columns of `to_frame` as arrays.
 
         Args:
-            component: "buses", "loads", "generators" or "lines".
+            component: "buses", "loads", "idle_loads", "generators" or "lines".
 
         Raises:
             GridveilError: It is none of these.
@@ -136,6 +164,7 @@ class Network(ArrayRecord):
         tables = {
             "buses": self._buses_table,
             "loads": self._loads_table,
+            "idle_loads": self._idle_loads_table,
             "generators": self._generators_table,
             "lines": self._lines_table,
         }
@@ -148,10 +177,10 @@ class Network(ArrayRecord):
 
         Power is in MW, MVAr and MVA, angles are in degrees, everything else is in p.u. Buses have
         the numbers of the case file; generators and lines have the number of their row in it, from
-        1. The frame of the loads holds their values.
+        1. The frames of loads, and of idle loads, which are out of service, hold their values.
 
         Args:
-            component: "buses", "loads", "generators" or "lines".
+            component: "buses", "loads", "idle_loads", "generators" or "lines".
 
         Raises:
             GridveilError: It is none of these, or pandas is not installed.
@@ -203,8 +232,19 @@ class Network(ArrayRecord):
         loads, mva = self.loads, self.base_mva
         return {
             "bus": self.buses.number[loads.bus],
+            "number": loads.number,
             "p_mw": loads.p * mva,
             "q_mvar": loads.q * mva,
+        }
+
+    def _idle_loads_table(self) -> dict[str, Any]:
+        idle, mva = self.idle_loads, self.base_mva
+        return {
+            "bus": idle.bus,
+            "number": idle.number,
+            "key": [load.key for load in idle.identities],
+            "p_mw": idle.p * mva,
+            "q_mvar": idle.q * mva,
         }
 
     def _generators_table(self) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
 from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
+from gridveil.network.marginal_costs import MarginalCosts, with_marginal_costs
 from gridveil.network.network import Component, Network
+from gridveil.network.proportional import proportional_coefficients
 from gridveil.opf.diagnosis import Diagnosis, diagnose
 from gridveil.opf.nonlinear_program import Solution, SolverVersion, Watch
 from gridveil.opf.operating_point import (
@@ -23,7 +25,7 @@ from gridveil.opf.operating_point import (
 )
 from gridveil.opf.program import ProgramBuilder
 from gridveil.opf.solvers import Solver, minimise, using
-from gridveil.opf.starting_point import starting_point
+from gridveil.opf.start import starting_point
 from gridveil.opf.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -89,7 +91,8 @@ class OPFResult(ArrayRecord):
 
     def __repr__(self) -> str:
         name, status = self.network.name, self.status.name.lower()
-        cost = f", {self.cost:,.2f} $/h" if self.status.solved else ""
+        priced = self.status.solved and self.network.has_costs
+        cost = f", {self.cost:,.2f} $/h" if priced else ""
         return (
             f"OPFResult({name!r}: {status}{cost}, largest violation {self.max_violation:.1e} p.u.)"
         )
@@ -97,7 +100,7 @@ class OPFResult(ArrayRecord):
     def _repr_html_(self) -> str:
         """Return status, cost and largest violation as a table."""
         rows = [("status", self.status.value)]
-        if self.status.solved:
+        if self.status.solved and self.network.has_costs:
             rows.append(("cost", f"{self.cost:,.2f} $/h"))
         rows.append(("largest violation", f"{self.max_violation:.1e} p.u."))
         return html_table(f"AC-OPF of {self.network.name}", (), rows)
@@ -106,8 +109,8 @@ class OPFResult(ArrayRecord):
         """Return what `gridveil solve --json` prints, the case aside.
 
         Returns:
-            Status, cost in $/h (None without a solution), violations in p.u., sizes, seconds and
-            diagnosis, by name.
+            Status, cost in $/h (None without a solution or costs), violations in p.u., sizes,
+            seconds and diagnosis, by name.
 
         Example:
             >>> figures = solve_acopf("case5_pjm").figures()
@@ -118,10 +121,11 @@ class OPFResult(ArrayRecord):
         return {
             "status": self.status.name.lower(),
             "message": self.status.value,
-            "cost": self.cost if self.status.solved else None,
+            "cost": self.cost if self.status.solved and self.network.has_costs else None,
             "max_violation": self.max_violation,
             "violations": vars(self.violations),
             **self.network.counts,
+            "idle_loads": [list(place) for place in self.network.idle_loads.places],
             "iterations": self.iterations,
             "solver": str(self.solver),
             "build_seconds": self.build_seconds,
@@ -140,12 +144,12 @@ class OPFResult(ArrayRecord):
         The columns are those of `Network.to_frame`, followed by
 
         - buses: voltage in p.u. and degrees, prices in $/MWh and $/MVArh;
-        - loads: the prices of their bus;
+        - loads: the prices of their bus; idle loads have none;
         - generators: output in MW and MVAr, cost in $/h;
         - lines: power into both ends in MW and MVAr, loading as a share of the limit.
 
         Args:
-            component: "buses", "loads", "generators" or "lines".
+            component: "buses", "loads", "idle_loads", "generators" or "lines".
 
         Raises:
             GridveilError: It is none of these, or pandas is not installed.
@@ -174,6 +178,8 @@ class OPFResult(ArrayRecord):
                 "active_price": self.active_price[network.loads.bus],
                 "reactive_price": self.reactive_price[network.loads.bus],
             }
+        if component == "idle_loads":
+            return {}
         if component == "generators":
             return {"p_mw": point.p * mva, "q_mvar": point.q * mva, "cost": self.generator_costs}
         return {
@@ -188,6 +194,7 @@ class OPFResult(ArrayRecord):
 def solve_acopf(
     network: Network | str | Path,
     *,
+    costs: MarginalCosts | str | Path | None = None,
     start: OperatingPoint | None = None,
     watch: Watch | None = None,
     solver: Solver | str | None = None,
@@ -195,12 +202,16 @@ def solve_acopf(
 ) -> OPFResult:
     """Find the cheapest dispatch of a network (AC-OPF).
 
+    A network without costs gets the proportional dispatch: each unit loaded in the same share of
+    its range, as far as limits allow (`gridveil.network.proportional`). Costs and prices are 0.
+
     Where the solver ends without a solution, a second problem seeks the point with the least total
     excess over the limits. If its excess is 0, the solver starts again from there. Otherwise that
     point is returned, with a diagnosis of what the network is short of.
 
     Args:
         network: A network, a case name or the path of a case file.
+        costs: Marginal costs to take in place of its own; see `with_marginal_costs`.
         start: Where the solver starts; it knows a place by itself if None.
         watch: Called after every iteration of the solver; returning False stops it.
         solver: "ipopt", "interior-point" or "auto", the faster one of both for the network's
@@ -222,8 +233,11 @@ def solve_acopf(
         >>> (result.point.p * result.network.base_mva).round(1).tolist()
         [40.0, 170.0, 324.5, 0.0, 470.7]
     """
+    network = as_network(network)
+    if costs is not None:
+        network = with_marginal_costs(network, costs)
     with using(solver):
-        return _solved(as_network(network), start, watch, near)
+        return _solved(network, start, watch, near)
 
 
 def _solved(
@@ -248,14 +262,14 @@ def _solved(
             diagnosis = None
         elif diagnosis.converged:
             point, status = diagnosis.point, Status.INFEASIBLE
-    costs = network.generators.costs(point.p)
+    own_costs = network.generators.costs(point.p)
     flow_from, flow_to = complex_flows(network, point)
-    prices = solution.g_multipliers / network.base_mva
+    prices = solution.g_multipliers / network.base_mva * network.has_costs
     return OPFResult(
         network=network,
         status=status,
-        cost=float(costs.sum()),
-        generator_costs=costs,
+        cost=float(own_costs.sum()),
+        generator_costs=own_costs,
         point=point,
         flow_from=flow_from,
         flow_to=flow_to,
@@ -274,7 +288,8 @@ def acopf_program(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
     builder = ProgramBuilder(network, *network.bus_load())
     gens, costs = network.generators, network.generators.costs
-    builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, costs.coefficients)
+    minimised = costs.coefficients if network.has_costs else proportional_coefficients(network)
+    builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max, minimised)
     # A piecewise-linear cost is a variable above all its segments: height − slope p ≥ intercept.
     piecewise = np.unique(costs.segment_generator)
     unbounded = np.full(len(piecewise), np.inf)

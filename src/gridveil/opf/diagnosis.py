@@ -3,10 +3,14 @@
 The elastic problem lets generators and lines exceed their limits, and adds slack power at buses,
 each at a price, and minimises the total. A total above zero shows what is missing and where; a
 total of zero is a feasible point.
+
+An angle limit on a short line can cost more to exceed than all the generation it holds back. So
+where a line is at its angle limit, a second problem lets angles exceed theirs and nothing else: if
+that does, angle limits are all that is in the way.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -23,6 +27,7 @@ from gridveil.opf.operating_point import (
 )
 from gridveil.opf.program import ProgramBuilder
 from gridveil.opf.solvers import minimise
+from gridveil.opf.start import flat_start
 
 # Prices of one p.u. of excess. Lines are cheap, so that a generator exceeds its limits only where
 # no line could bring the power: then generation is short. Slack power at a bus is the last resort,
@@ -32,6 +37,8 @@ _GENERATOR_PRICE = 1.0
 _BUS_PRICE = 5.0
 _NOTICEABLE = 1e-4
 """Excess in p.u. below which a component is not named."""
+_AT_LIMIT = 1e-4
+"""Distance in radians within which a line is at its angle limit."""
 
 
 class Lack(Enum):
@@ -41,6 +48,7 @@ class Lack(Enum):
     SURPLUS = "generators that must run give more than the loads take"
     REACTIVE = "short of reactive power (or of ways to absorb it)"
     LINES = "short of line capacity"
+    ANGLES = "held back by angle limits of lines"
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,38 @@ class Diagnosis:
 
 
 def diagnose(network: Network, start: OperatingPoint, watch: Watch | None = None) -> Diagnosis:
-    """Solve the elastic problem of `network` from `start`."""
+    """Find the least excess of `network` over its limits, from `start`."""
+    found = _least_excess(network, start, watch)
+    if found.feasible or not _at_angle_limits(network, found.point):
+        return found
+    turned = _least_excess_of_angles(network, watch)
+    iterations = found.iterations + turned.iterations
+    return replace(turned if set(turned.lacks) == {Lack.ANGLES} else found, iterations=iterations)
+
+
+def _at_angle_limits(network: Network, point: OperatingPoint) -> bool:
+    """Return whether a line is at or beyond an angle limit."""
+    return bool(np.any(_beyond_angle_limits(network, point) > -_AT_LIMIT))
+
+
+def _beyond_angle_limits(network: Network, point: OperatingPoint) -> FloatArray:
+    lines = network.lines
+    delta = point.theta[lines.from_bus] - point.theta[lines.to_bus]
+    return np.asarray(np.maximum(lines.angle_min - delta, delta - lines.angle_max))
+
+
+def _least_excess_of_angles(network: Network, watch: Watch | None) -> Diagnosis:
+    """Solve the problem in which nothing but angles may exceed limits."""
+    gens = network.generators
+    builder = ProgramBuilder(network, *network.bus_load())
+    builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max)
+    for sign in (1.0, -1.0):
+        _add_slack(builder, builder.angle, sign, 1.0)
+    return _solved(network, builder, flat_start(network, np.zeros(len(gens))), watch)
+
+
+def _least_excess(network: Network, start: OperatingPoint, watch: Watch | None) -> Diagnosis:
+    """Solve the elastic problem."""
     gens, lines = network.generators, network.lines
     builder = ProgramBuilder(network, *network.bus_load())
     free = np.full(len(gens), np.inf)
@@ -103,6 +142,13 @@ def diagnose(network: Network, start: OperatingPoint, watch: Watch | None = None
     _add_slack(builder, builder.thermal, -1.0, _LINE_PRICE / np.maximum(2 * rate, 1e-3))
     for sign in (1.0, -1.0):
         _add_slack(builder, builder.angle, sign, _LINE_PRICE * np.abs(lines.y))
+    return _solved(network, builder, start, watch)
+
+
+def _solved(
+    network: Network, builder: ProgramBuilder, start: OperatingPoint, watch: Watch | None
+) -> Diagnosis:
+    """Return what a problem of least excess ends with."""
     program = builder.build()
     solution = minimise(program, builder.start(program, start), watch)
     found = builder.point(solution.x)
@@ -140,9 +186,7 @@ def _excesses(network: Network, point: OperatingPoint) -> Iterator[Excess]:
     gens, lines, mva = network.generators, network.lines, network.base_mva
     balance = mismatch(network, point)
     rate_excess = np.abs(complex_flows(network, point)).max(axis=0, initial=0.0) - lines.rate
-    delta = point.theta[lines.from_bus] - point.theta[lines.to_bus]
-    angle_excess = np.maximum(lines.angle_min - delta, delta - lines.angle_max)
-    degrees = 180 / np.pi
+    angles, degrees = _beyond_angle_limits(network, point), 180 / np.pi
     bus, generator, line = network.bus_name, network.generator_name, network.line_name
     for lack, name, excess, unit, says in (
         (Lack.GENERATION, bus, -balance.real, mva, "{} lacks {:.4g} MW"),
@@ -154,7 +198,7 @@ def _excesses(network: Network, point: OperatingPoint) -> Iterator[Excess]:
         (Lack.REACTIVE, generator, point.q - gens.q_max, mva, "{} needs {:.4g} MVAr above Qmax"),
         (Lack.REACTIVE, generator, gens.q_min - point.q, mva, "{} needs {:.4g} MVAr below Qmin"),
         (Lack.LINES, line, rate_excess, mva, "{} needs {:.4g} MVA above its rating"),
-        (Lack.LINES, line, angle_excess, degrees, "{} needs {:.4g}° beyond its angle limit"),
+        (Lack.ANGLES, line, angles, degrees, "{} needs {:.4g}° beyond its angle limit"),
     ):
         for i in np.flatnonzero(excess > _NOTICEABLE):
             sentence = says.format(name(i), excess[i] * unit)

@@ -6,6 +6,7 @@ interface: create a problem, set options, solve, and follow the iterations.
 """
 
 import ctypes
+import threading
 from collections.abc import Callable, Mapping
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_void_p
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
+from gridveil.interruption import held_interrupts
 from gridveil.opf.nonlinear_program import (
     Iteration,
     NonlinearProgram,
@@ -63,7 +65,7 @@ def minimise(
 ) -> Solution:
     """Solve a nonlinear program.
 
-    An exception in a callback stops Ipopt and is raised here.
+    An exception in a callback stops Ipopt and is raised here; so does Ctrl-C, after the iteration.
 
     Args:
         program: Functions, derivatives and bounds.
@@ -71,7 +73,8 @@ def minimise(
         options: Ipopt's options by name.
         watch: Called after every iteration; returning False stops Ipopt.
     """
-    return _Session(program, watch).solve(start, options)
+    with held_interrupts() as interrupted:
+        return _Session(program, watch, interrupted).solve(start, options)
 
 
 @dataclass
@@ -80,6 +83,7 @@ class _Session:
 
     program: NonlinearProgram
     watch: Watch | None
+    interrupted: threading.Event
     raised: BaseException | None = None
     iterations: int = 0
     _callback_objects: list[Any] = field(default_factory=list)
@@ -119,6 +123,8 @@ class _Session:
 
     def _guard(self, work: Callable[[], bool | None]) -> bool:
         """Run a callback's work; an exception must not cross the C frames of Ipopt."""
+        if self.raised is not None:
+            return False
         try:
             return work() is not False
         except BaseException as error:
@@ -191,6 +197,8 @@ class _Session:
             def work() -> bool:
                 self.iterations = number
                 iteration = Iteration(number, objective, primal, dual, barrier)
+                if self.interrupted.is_set():
+                    return False
                 return self.watch is None or self.watch(iteration)
 
             return self._guard(work)

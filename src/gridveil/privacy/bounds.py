@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 from gridveil.errors import GridveilError
-from gridveil.files import read_rows
+from gridveil.network.load_tables import rows_of_loads
 from gridveil.network.network import Network
 from gridveil.privacy.sampling.grid import LARGEST
 
@@ -59,6 +59,10 @@ class PublicBounds(ArrayRecord):
         values = np.stack([self.lower, self.upper]).astype(">f8").tobytes()
         return {"bounds": self.source, "bounds_digest": hashlib.sha256(values).hexdigest()}
 
+    def of_first(self, count: int) -> "PublicBounds":
+        """Return the bounds of the first loads alone."""
+        return replace(self, lower=self.lower[:count], upper=self.upper[:count])
+
     def require_public(self, count: int) -> None:
         """Refuse bounds that a release of `count` loads cannot have."""
         if self.simulated:
@@ -101,8 +105,9 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
     r"""Read public bounds of a network's loads.
 
     Args:
-        path: A CSV file with the columns bus, p_min, p_max, q_min, q_max, in MW and MVAr.
-        network: Every one of its load buses needs a row.
+        path: A CSV file with the columns bus, p_min, p_max, q_min, q_max, in MW and MVAr, and
+            number for buses with several loads.
+        network: Every one of its loads needs a row.
 
     Example:
         >>> from pathlib import Path
@@ -114,22 +119,13 @@ def read_bounds(path: Path, network: Network) -> PublicBounds:
         >>> read_bounds(path, load_case("case5_pjm")).upper[0].tolist()
         [5.0, 2.0]
     """
-    rows: dict[int, list[float]] = {}
-    for place, row in read_rows(path, COLUMNS):
+    values = []
+    for place, row in rows_of_loads(path, COLUMNS, network.listed_loads, "bounds"):
         try:
-            bus = int(row["bus"])
-            if bus in rows:
-                raise GridveilError(f"{place}: bus {bus} is there twice")
-            rows[bus] = [float(row[name]) for name in COLUMNS[1:]]
+            values.append([float(row[name]) for name in COLUMNS[1:]])
         except (TypeError, ValueError):
             raise GridveilError(f"{place}: five numbers expected: {', '.join(COLUMNS)}") from None
-    absent = [number for number in network.load_buses if number not in rows]
-    if absent:
-        raise GridveilError(
-            f"{path}: no bounds for bus {absent[0]}"
-            + (f" and {len(absent) - 1} other load buses" if len(absent) > 1 else "")
-        )
-    table = np.array([rows[number] for number in network.load_buses]) / network.base_mva
+    table = np.array(values) / network.base_mva
     return PublicBounds(table[:, [0, 2]], table[:, [1, 3]], path.name)
 
 

@@ -60,11 +60,12 @@ def cap(
             return
         of = as_network(network)
         owner = owner_of(of)
-        listed = dict(zip(of.load_buses, owner.keys, strict=True))
+        listed = of.listed_loads.bus.tolist()
         for bus in buses or ():
             if bus not in listed:
                 raise GridveilError(f"{of.name} has no load at bus {bus}")
-        loads = [key for bus in buses for key in listed[bus]] if buses else None
+        keys = zip(listed, owner.keys, strict=True)
+        loads = [key for bus, of_load in keys if bus in buses for key in of_load] if buses else None
         book.set_cap(epsilon, book.open_register(owner), loads)
 
 

@@ -237,7 +237,7 @@ def simulate_loads(network: Network, mechanism: Mechanism, seed: int) -> NoisyLo
 def _true_loads(network: Network) -> FloatArray:
     if not len(network.loads):
         raise no_loads(network)
-    return network.loads.values
+    return network.listed_loads.values
 
 
 def no_loads(network: Network) -> GridveilError:

@@ -10,6 +10,7 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
+from gridveil.network.proportional import UNLIMITED_MW
 from gridveil.privacy.ledger.records import Spending
 from gridveil.privacy.metric import Metric
 
@@ -18,8 +19,6 @@ SMALLEST_SHARE = 1.5e-4
 _KVA = 1000.0
 _USUAL = ((1.0, 0.01), (36.0, 0.3))
 """Up to how many kV a load is usually how large, in MVA."""
-_UNLIMITED = 1e9
-"""In MW or MVAr: pandapower writes this where a generator has no limit."""
 
 
 def plausible_range(network: Network) -> tuple[float, float]:
@@ -42,12 +41,13 @@ def typical_load(network: Network) -> float | None:
     """Return the size of a load in MVA as far as public numbers tell; None where none does.
 
     It is the lesser of the generators' capacity divided by the number of loads, and the median of
-    what the branches at a load can carry. Where there is no limit at all, as in many feeders, it is
-    what is usual at the voltage of most loads.
+    what the branches at a load can carry, shared by the loads of its bus. Where there is no limit
+    at all, as in many feeders, it is what is usual at the voltage of most loads.
     """
     at = network.loads.bus
     capacity, carried, _ = _reach(network)
-    sizes = (capacity / max(len(at), 1), float(np.median(carried[at])) if len(at) else 0.0)
+    shared = carried / np.maximum(np.bincount(at, minlength=len(carried)), 1)
+    sizes = (capacity / max(len(at), 1), float(np.median(shared[at])) if len(at) else 0.0)
     limited = min((size for size in sizes if 0 < size < np.inf), default=None)
     return _usual_load(network) if limited is None else limited
 
@@ -66,7 +66,7 @@ def _reach(network: Network) -> tuple[float, FloatArray, FloatArray]:
         np.maximum(np.abs(low), np.abs(high)) * base
         for low, high in ((gens.p_min, gens.p_max), (gens.q_min, gens.q_max))
     )
-    p, q = (np.where(limit < _UNLIMITED, limit, np.inf) for limit in (p, q))
+    p, q = (np.where(limit < UNLIMITED_MW, limit, np.inf) for limit in (p, q))
     carried, generated = np.zeros(len(network.buses)), np.zeros(len(network.buses))
     for ends in (lines.from_bus, lines.to_bus):
         np.add.at(carried, ends, lines.rate * base)

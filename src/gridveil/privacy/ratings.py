@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from gridveil.errors import GridveilError
-from gridveil.files import read_rows
+from gridveil.network.load_tables import rows_of_loads
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 
@@ -65,8 +65,9 @@ def read_ratings(path: Path, network: Network, source: str) -> PublicRatings:
     r"""Read the public ratings of a network's loads.
 
     Args:
-        path: A CSV file with the columns bus and rating_mva.
-        network: Every one of its load buses needs a row.
+        path: A CSV file with the columns bus and rating_mva, and number for buses with several
+            loads.
+        network: Every one of its loads needs a row.
         source: Where they were published; the certificate says it.
 
     Example:
@@ -78,22 +79,12 @@ def read_ratings(path: Path, network: Network, source: str) -> PublicRatings:
         >>> read_ratings(path, load_case("case5_pjm"), "a grid map").texts()
         ['400', '400', '630']
     """
-    rows: dict[int, Fraction] = {}
-    for place, row in read_rows(path, COLUMNS):
-        try:
-            bus = int(row["bus"])
-        except (TypeError, ValueError):
-            raise GridveilError(f"{place}: bus: a whole number expected") from None
-        if bus in rows:
-            raise GridveilError(f"{place}: bus {bus} is there twice")
-        rows[bus] = exact(row["rating_mva"] or "", f"{place}: rating_mva")
-        if rows[bus] <= 0:
+    ratings = []
+    for place, row in rows_of_loads(path, COLUMNS, network.listed_loads, "rating"):
+        ratings.append(exact(row["rating_mva"] or "", f"{place}: rating_mva"))
+        if ratings[-1] <= 0:
             raise GridveilError(f"{place}: rating_mva must be above 0")
-    absent = [number for number in network.load_buses if number not in rows]
-    if absent:
-        more = f" and {len(absent) - 1} other load buses" if len(absent) > 1 else ""
-        raise GridveilError(f"{path}: no rating for bus {absent[0]}{more}")
-    return PublicRatings(tuple(rows[number] for number in network.load_buses), source)
+    return PublicRatings(tuple(ratings), source)
 
 
 def ratings_of(ratings: RatingsLike | None, source: str, network: Network) -> PublicRatings:
@@ -104,10 +95,11 @@ def ratings_of(ratings: RatingsLike | None, source: str, network: Network) -> Pu
         source: Where they were published, for a file or a column.
         network: The network.
     """
+    listed = network.listed_loads
     if isinstance(ratings, PublicRatings):
-        if len(ratings.mva) != len(network.loads):
+        if len(ratings.mva) != len(listed):
             raise GridveilError(
-                f"ratings of {len(ratings.mva)} loads for a network of {len(network.loads)}"
+                f"ratings of {len(ratings.mva)} loads for a network of {len(listed)}"
             )
         return ratings
     if ratings is None:
@@ -123,9 +115,10 @@ def ratings_of(ratings: RatingsLike | None, source: str, network: Network) -> Pu
         )
     if ratings != NET_COLUMN:
         return read_ratings(Path(ratings), network, source)
-    if network.load_ratings is None:
+    found = [load.rating_mva for load in listed.identities]
+    if not any(found):
         raise GridveilError(f"--ratings {NET_COLUMN}: the loads have no such column")
-    unknown = [n for n, v in zip(network.load_buses, network.load_ratings, strict=True) if v <= 0]
-    if unknown:
-        raise GridveilError(f"--ratings {NET_COLUMN}: the load at bus {unknown[0]} has none")
-    return PublicRatings(tuple(exact(v, NET_COLUMN) for v in network.load_ratings), source)
+    without = [label for label, rating in zip(listed.labels, found, strict=True) if rating <= 0]
+    if without:
+        raise GridveilError(f"--ratings {NET_COLUMN}: no rating for {without[0]}")
+    return PublicRatings(tuple(exact(rating, NET_COLUMN) for rating in found), source)

@@ -51,7 +51,7 @@ def privatise_total(
 
     def draw() -> IntArray:
         # The ledger keeps a row for every load it charges; the total stands in one, nothing else.
-        rows = np.zeros((len(network.loads), 2), dtype=np.int64)
+        rows = np.zeros((len(network.listed_loads), 2), dtype=np.int64)
         total = total_on_grid(to_grid(network.loads.values, mechanism.step))
         rows[:1] = mechanism.release(total)
         return rows

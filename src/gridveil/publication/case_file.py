@@ -6,17 +6,20 @@ how long a number was. So nothing of its text is used. What is written are the c
 case has, by numbers of our own spelling.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS, REQUIRED_COLUMNS, CaseFile, Edit
+from gridveil.network.components import LoadList
 from gridveil.network.conversion import PIECEWISE_LINEAR, build_network, changes
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.formats.matpower_writer import text_of_tables
+from gridveil.network.load_values import load_cells
 from gridveil.network.network import Network
+from gridveil.network.source_loads import loads_at_buses
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.publication.kept import kept_text
 
@@ -53,7 +56,9 @@ def blank(network: Network, keep: Collection[str] = ()) -> Network:
     case = network.case
     tables = {name: _blank_table(case, name) for name in REQUIRED_COLUMNS}
     text = text_of_tables(tables, case.base_mva) + kept_text(case, keep)
-    return build_network(parse_matpower(text, case.name, case.name), network.loads.row)
+    written = parse_matpower(text, case.name, case.name)
+    nothing = np.zeros_like(network.loads.values)
+    return build_network(_with_loads(written, network.load_buses, nothing, LoadList.none()))
 
 
 def _blank_table(case: CaseFile, name: str) -> FloatArray:
@@ -77,9 +82,17 @@ def _without_rest(gencost: FloatArray) -> FloatArray:
 
 
 def publish(
-    blank_network: Network, p: FloatArray, q: FloatArray, point: OperatingPoint
+    blank_network: Network, p: FloatArray, q: FloatArray, point: OperatingPoint, idle: LoadList
 ) -> PublishedCase:
-    """Return a blank network's file with loads and an operating point, read back as others will."""
+    """Return a blank network's file with loads and an operating point, read back as others will.
+
+    Args:
+        blank_network: The network without its loads.
+        p: Active power of each load in service in p.u.
+        q: Reactive power of each.
+        point: The operating point.
+        idle: Released loads that are out of service, which the network does not have.
+    """
     network = blank_network.with_loads(p, q)
     buses, gens, base = network.buses, network.generators, network.base_mva
     values = [
@@ -94,12 +107,22 @@ def publish(
         for table, column, rows, numbers in values
         for row, value in zip(rows, numbers, strict=True)
     ]
-    return read_published(_edited(network.case, edits), network.loads.row.tolist())
+    case = _edited(network.case, edits)
+    return read_published(_with_loads(case, network.load_buses, network.loads.values, idle))
 
 
-def read_published(case: CaseFile, load_rows: list[int]) -> PublishedCase:
-    """Return the network and the operating point that a case file holds."""
-    network = build_network(case, np.array(load_rows, dtype=np.int64))
+def _with_loads(
+    case: CaseFile, load_buses: Sequence[int], loads: FloatArray, idle: LoadList
+) -> CaseFile:
+    """Return a case, whose bus table has the sums, with its loads one by one, in p.u. here."""
+    buses = [*load_buses, *idle.bus.tolist()]
+    p, q = load_cells(np.concatenate([loads, idle.values]), case.base_mva).T.tolist()
+    return replace(case, loads=loads_at_buses(buses, p, q, in_service=len(load_buses)))
+
+
+def read_published(case: CaseFile) -> PublishedCase:
+    """Return the network and the operating point that a case file with its loads holds."""
+    network = build_network(case)
     bus, gen, base = case.tables["bus"], case.tables["gen"], case.base_mva
     buses, gens = network.buses.row, network.generators.row
     point = OperatingPoint(

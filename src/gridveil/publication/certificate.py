@@ -21,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from gridveil.publication.statements import COSTS, DISPATCH, NO_TARGET, TARGET_PRIVATE
+
 VERSION: Final = 3
 _NAME = r"^[!-~]([ -~]{0,62}[!-~])?$"
 """Printable ASCII, neither beginning nor ending with a blank."""
@@ -28,6 +30,7 @@ _NAME = r"^[!-~]([ -~]{0,62}[!-~])?$"
 Name = Annotated[str, Field(pattern=_NAME)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+BusNumber = Annotated[int, Field(ge=1, le=2**53)]
 
 
 class Part(BaseModel):
@@ -112,8 +115,9 @@ class StatedPostProcessing(Part):
     """In plain words."""
     bias_corrected: bool
     """Whether the private loads were corrected for the bias of their mean."""
-    consumers: list[int]
-    """The buses of the loads that are consumers, whose P is not negative."""
+    consumers: list[int | tuple[int, int]]
+    """The loads that are consumers, whose P is not negative: a bus for all of its loads, or a bus
+    and the number of one."""
     power_factor: Annotated[float, Field(gt=0, lt=1)] | None
     """The lowest that consumers have; null where they have any."""
 
@@ -157,6 +161,18 @@ class StatedCosts(Part):
     """Null where O* is not private, and where the interval would say little."""
 
 
+class StatedDispatch(Part):
+    """The dispatch p* that the release keeps near."""
+
+    provenance: Literal["private", "published", "derived"]
+    """Computed from the private loads; known anyway; or from the raw loads, declared public."""
+    source: str
+    generators: list[int]
+    """Rows of the file's gen table, from 1."""
+    megawatts: list[float]
+    """No more digits than β can use, unless published elsewhere."""
+
+
 class StatedViolations(Part):
     """Largest violation of each constraint at the published operating point, p.u. or radians."""
 
@@ -171,24 +187,65 @@ class StatedViolations(Part):
 
 
 class Fidelity(Part):
-    """How well the released network works; gaps are relative to O*."""
+    """How well the released network works; gaps are relative to O*.
+
+    Figures of costs are null where the band is not on costs; those of a dispatch are left out where
+    it is not on a dispatch.
+    """
 
     promise: str
-    """What the method promises about costs, in plain words."""
+    """What the method promises of dispatch and costs, in plain words."""
     method: Name
-    band: Literal["generator", "total"]
+    band: Literal["cost", "generator", "total", "dispatch", "none"]
+    """"generator" is what releases up to 0.3 call "cost"."""
     status: Literal["optimal", "acceptable", "converged"]
     beta: NotNegative
-    cost_target: float
-    cost_dispatch: float
+    cost_target: float | None
+    cost_dispatch: float | None
     """Of the published dispatch, in $/h."""
-    cost_gap_dispatch: float
-    worst_generator_gap: float
-    cost_optimal: float
+    cost_gap_dispatch: float | None
+    worst_generator_gap: float | None
+    cost_optimal: float | None
     """Of a fresh AC-OPF."""
-    cost_gap_optimal: float
+    cost_gap_optimal: float | None
+    largest_deviation: float | None = None
+    """Of the published dispatch from p*: of any output, as a share of the generator's range."""
+    proportional_deviation: float | None = None
+    """The same of a fresh proportional dispatch, for a network without costs."""
     max_violation: float
     violations: StatedViolations
+
+    @property
+    def headline(self) -> str:
+        """What came of the band, in a few words."""
+        if self.cost_gap_optimal is not None:
+            return f"optimal cost {self.cost_gap_optimal:+.2%} against O*"
+        if self.largest_deviation is not None:
+            return f"every output within {self.largest_deviation:.2%} of its range of p*"
+        return "nothing promised about the dispatch"
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_left_out(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without(whole(self), "largest_deviation", "proportional_deviation")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Fidelity":
+        costs = (
+            self.cost_target,
+            self.cost_dispatch,
+            self.cost_gap_dispatch,
+            self.worst_generator_gap,
+            self.cost_optimal,
+            self.cost_gap_optimal,
+        )
+        on_costs = self.band not in ("dispatch", "none")
+        if any((value is None) == on_costs for value in costs):
+            raise ValueError("a band on costs has figures of costs, others have none")
+        if (self.largest_deviation is None) == (self.band == "dispatch"):
+            raise ValueError("a band on the dispatch has a largest deviation, others have none")
+        if self.proportional_deviation is not None and self.band != "dispatch":
+            raise ValueError("a proportional dispatch is compared where the band is on one")
+        return self
 
 
 class LedgerRow(Part):
@@ -227,9 +284,15 @@ class Certificate(Part):
     ledgers: list[LedgerRow]
     """Of the owner; of every party in a federation. None before version 3."""
     invariants: list[Invariant]
-    costs: StatedCosts
+    costs: StatedCosts | None
+    """Null where the band is not on costs."""
+    dispatch: StatedDispatch | None = None
+    """Left out where the band is not on a dispatch."""
     fidelity: Fidelity
-    load_buses: list[Annotated[int, Field(ge=1, le=2**53)]]
+    load_buses: list[BusNumber]
+    """The bus of every load in service, as often as it has loads; they are numbered from 1."""
+    idle_load_buses: list[BusNumber] = []
+    """The same of released loads that are out of service; left out where there are none."""
     files: dict[str, str]
     """SHA-256 of every other file of the release."""
     digest: str = ""
@@ -237,10 +300,37 @@ class Certificate(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_left_out(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = whole(self)
-        if self.post_processing is None:
-            content.pop("post_processing", None)
+        content = _without(whole(self), "post_processing", "dispatch")
+        if not self.idle_load_buses:
+            content.pop("idle_load_buses", None)
         return content
+
+    @model_validator(mode="after")
+    def _has_its_target(self) -> "Certificate":
+        band = self.fidelity.band
+        if (self.costs is None) != (band in ("dispatch", "none")):
+            raise ValueError("a band on costs comes with the costs O*, others without")
+        if (self.dispatch is None) == (band == "dispatch"):
+            raise ValueError("a band on the dispatch comes with the dispatch p*, others without")
+        return self
+
+    @property
+    def stated_target(self) -> StatedCosts | StatedDispatch | None:
+        """What generators are held to: costs O*, a dispatch p*, or nothing."""
+        return self.dispatch if self.costs is None else self.costs
+
+    @property
+    def provenance(self) -> str:
+        """Where that comes from; private where there is nothing."""
+        target = self.stated_target
+        return TARGET_PRIVATE if target is None else target.provenance
+
+    @property
+    def target(self) -> str:
+        """What generators are held to, in words; empty where it is nothing."""
+        if self.costs is not None:
+            return COSTS
+        return NO_TARGET if self.dispatch is None else DISPATCH
 
     def sealed(self) -> "Certificate":
         """Return the certificate with its digest."""
@@ -253,6 +343,11 @@ class Certificate(Part):
     def to_bytes(self) -> bytes:
         """Return the certificate as a file."""
         return document_bytes(self)
+
+
+def _without(content: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return a part without those of its fields that are null."""
+    return {k: value for k, value in content.items() if not (k in names and value is None)}
 
 
 def document_digest(document: Part) -> str:

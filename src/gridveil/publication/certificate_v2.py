@@ -15,7 +15,7 @@ from gridveil.publication.certificate import (
     Positive,
 )
 from gridveil.publication.statements import (
-    COSTS_PRIVATE,
+    TARGET_PRIVATE,
     is_private_as_a_whole,
     whole_statement,
 )
@@ -85,7 +85,7 @@ class CertificateV2(Part):
         content = self.model_dump(mode="json")
         costs, fidelity = content["costs"], content["fidelity"]
         if costs["provenance"] == _BOUGHT:
-            costs["provenance"] = COSTS_PRIVATE
+            costs["provenance"] = TARGET_PRIVATE
         fidelity["promise"] = todays_promise(fidelity["promise"])
         return Certificate.model_validate(
             {

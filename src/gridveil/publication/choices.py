@@ -5,26 +5,43 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from gridveil.errors import GridveilError
+from gridveil.fidelity.base import BandKind
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.choice import NoiseChoice
 from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.mechanisms.base import Mechanism, check_mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped
+from gridveil.privacy.mechanisms.rated_laplace import RatedLaplace
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.privacy.metric import Metric
+from gridveil.privacy.ratings import PublicRatings
 from gridveil.privacy.total import total_id
 from gridveil.publication.cost_share import CostShare, best_share, cost_shares
-from gridveil.publication.costs import Provenance
+from gridveil.publication.targets import Provenance
 
-PRIVATE_COSTS_ONLY = "costs, cost budget: only private costs use a part of ε; drop one of both"
+PRIVATE_COSTS_ONLY = (
+    "costs, cost budget: only private costs or a private dispatch use a part of ε; drop one of both"
+)
 
 
 def default_id(
-    network: Network, mechanism: Mechanism, provenance: Provenance, cost_budget: Fraction
+    network: Network,
+    mechanism: Mechanism,
+    provenance: Provenance,
+    cost_budget: Fraction,
+    band: BandKind = BandKind.COST,
 ) -> str:
-    """Return the id of a release without one: the same network and parameters draw once."""
+    """Return the id of a release without one: the same network and parameters draw once.
+
+    What is computed from raw loads has an id of its own for a dispatch.
+    """
     source = str(float(cost_budget)) if cost_budget else provenance.value
+    if provenance is Provenance.DERIVED and not band.on_costs:
+        source += f" {band.value}"
+    listed = network.listed_loads
+    if listed.number.max(initial=1) > 1 or network.lists_idle_loads:
+        source += f" of {listed.places}"
     text = f"{network_id(network)} {mechanism.specification()} {source}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{network.name}-{digest}"
@@ -52,15 +69,17 @@ def cost_budget_of(
     make: Callable[[Fraction], Mechanism],
     epsilon: Fraction,
     network: Network,
+    band: BandKind,
 ) -> tuple[Fraction, tuple[CostShare, ...]]:
     """Return the part of ε that buys a total: what was asked for, or the best share."""
+    uses_total = provenance is Provenance.PRIVATE and band is not BandKind.NONE
     if asked is not None:
         budget = exact(asked, "cost budget")
         if budget < 0:
             raise GridveilError(f"cost budget: {asked} must be 0 or more")
         if not budget:
             return budget, ()
-        if provenance is not Provenance.PRIVATE:
+        if not uses_total:
             raise GridveilError(PRIVATE_COSTS_ONLY)
         if not isinstance(mechanism, str | None):
             raise GridveilError(
@@ -72,7 +91,7 @@ def cost_budget_of(
                 "is a part"
             )
         return budget, ()
-    if provenance is not Provenance.PRIVATE or not isinstance(mechanism, str | None):
+    if not uses_total or not isinstance(mechanism, str | None):
         return Fraction(0), ()
     guarantee = make(epsilon).guarantee()
     if guarantee.kind is not Metric.ABSOLUTE:
@@ -101,6 +120,12 @@ def checked_name(mechanism: Mechanism) -> Mechanism:
             f"mechanism {inner.name!r}: another mechanism is registered under this name"
         )
     return mechanism
+
+
+def declared_ratings(mechanism: Mechanism) -> PublicRatings | None:
+    """Return the public ratings of loads, if the mechanism goes by them."""
+    inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
+    return inner.ratings if isinstance(inner, RatedLaplace) else None
 
 
 def total_distance(mechanism: Mechanism) -> float:

@@ -1,19 +1,46 @@
 """What `gridveil ledger` does, as functions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from gridveil.errors import GridveilError
 from gridveil.files import write_atomically
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.ledger.inspection import Inspection
-from gridveil.privacy.ledger.ledger import LedgerLike, Place, existing_ledger, opened_ledger
+from gridveil.privacy.ledger.ledger import (
+    Ledger,
+    LedgerLike,
+    Place,
+    existing_ledger,
+    opened_ledger,
+)
 from gridveil.privacy.ledger.owner import owner_of, register_choice
 from gridveil.privacy.ledger.records import Account, Event
 from gridveil.privacy.metric import Metric
 from gridveil.publication.ledger_comparison import ComparedRow, compare_rows
 from gridveil.publication.report.ledger_page import ledger_page
+
+
+@contextmanager
+def known_ledger(ledger: LedgerLike | None = None) -> Iterator[Ledger]:
+    """Open a ledger to look at, or say that there is none: a place may be mistyped.
+
+    Args:
+        ledger: The ledger, or its place; None for the user's own.
+
+    Raises:
+        GridveilError: There is no ledger at this place: nothing can be said of it.
+    """
+    with existing_ledger(ledger) as book:
+        if book.was_made and not isinstance(ledger, Ledger):
+            raise GridveilError(
+                "there is no ledger to look at: none was opened here so far. Is it in another file "
+                "or database? Name that one with --ledger (ledger= in Python)"
+            )
+        yield book
 
 
 def show(ledger: LedgerLike | None = None, register: str | None = None) -> list[Account]:
@@ -23,12 +50,16 @@ def show(ledger: LedgerLike | None = None, register: str | None = None) -> list[
         ledger: The ledger, or its place; None for the user's own.
         register: Of one register; None for all.
 
+    Raises:
+        GridveilError: There is no ledger at this place.
+
     Example:
-        >>> from gridveil import ledger
-        >>> ledger.show("no-such-ledger.sqlite")
+        >>> from gridveil import Ledger, ledger
+        >>> from tempfile import mkdtemp
+        >>> ledger.show(Ledger(mkdtemp() + "/ledger.sqlite"))
         []
     """
-    with existing_ledger(ledger) as book:
+    with known_ledger(ledger) as book:
         return book.accounts(register)
 
 
@@ -38,8 +69,11 @@ def groups(ledger: LedgerLike | None = None, register: str | None = None) -> lis
     Args:
         ledger: The ledger, or its place; None for the user's own.
         register: Of one register; None for all.
+
+    Raises:
+        GridveilError: There is no ledger at this place.
     """
-    with existing_ledger(ledger) as book:
+    with known_ledger(ledger) as book:
         return book.groups(register)
 
 
@@ -49,8 +83,11 @@ def history(ledger: LedgerLike | None = None, register: str | None = None) -> li
     Args:
         ledger: The ledger, or its place; None for the user's own.
         register: Those of one register; None for all.
+
+    Raises:
+        GridveilError: There is no ledger at this place.
     """
-    with existing_ledger(ledger) as book:
+    with known_ledger(ledger) as book:
         return book.history(register)
 
 
@@ -161,22 +198,34 @@ def check(ledger: LedgerLike | None = None) -> Inspection:
 
     Args:
         ledger: The ledger, or its place; None for the user's own.
+
+    Raises:
+        GridveilError: There is no ledger at this place.
     """
-    with existing_ledger(ledger) as book:
+    with known_ledger(ledger) as book:
         return book.inspect()
 
 
 def compare(
-    certificates: Sequence[str | Path], ledger: LedgerLike | None = None
+    certificates: Sequence[str | Path], ledger: LedgerLike | None = None, *, alone: bool = False
 ) -> list[ComparedRow]:
     """Compare the rows that releases name with the ledger, and with each other.
 
     Args:
         certificates: Certificates, or folders of releases.
         ledger: The ledger, or its place; None for the user's own.
+        alone: Look at no ledger: compare the releases with each other only.
+
+    Raises:
+        GridveilError: There is no ledger at this place.
     """
-    with existing_ledger(ledger) as book:
-        return compare_rows([Path(certificate) for certificate in certificates], book)
+    paths = [Path(certificate) for certificate in certificates]
+    if alone:
+        if ledger is not None:
+            raise GridveilError("--alone: no ledger is looked at; drop --ledger")
+        return compare_rows(paths, None)
+    with known_ledger(ledger) as book:
+        return compare_rows(paths, book)
 
 
 def page(output: str | Path, ledger: LedgerLike | None = None) -> None:
@@ -185,8 +234,11 @@ def page(output: str | Path, ledger: LedgerLike | None = None) -> None:
     Args:
         output: Where to.
         ledger: The ledger, or its place; None for the user's own.
+
+    Raises:
+        GridveilError: There is no ledger at this place.
     """
-    with existing_ledger(ledger) as book:
+    with known_ledger(ledger) as book:
         write_atomically(Path(output), ledger_page(book))
 
 

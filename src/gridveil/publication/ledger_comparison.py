@@ -26,12 +26,13 @@ class RowState(Enum):
     OTHER = "another row stands there in the ledger"
     TWICE = "claimed by another release as well"
     ELSEWHERE = "of another ledger"
+    ALONE = "claimed by no other of these releases; no ledger was looked at"
     UNKNOWN = "the certificate names no row: it was made before version 0.3"
 
     @property
     def ok(self) -> bool:
         """Whether it contradicts neither the ledger nor another release."""
-        return self in (RowState.FOUND, RowState.ELSEWHERE, RowState.UNKNOWN)
+        return self not in (RowState.GONE, RowState.OTHER, RowState.TWICE)
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,12 @@ class ComparedRow:
         }
 
 
-def compare_rows(certificates: Sequence[Path], ledger: Ledger) -> list[ComparedRow]:
+def compare_rows(certificates: Sequence[Path], ledger: Ledger | None) -> list[ComparedRow]:
     """Compare the rows that certificates name with a ledger, and with each other.
 
     Args:
         certificates: Certificates, or folders of releases.
-        ledger: The ledger.
+        ledger: The ledger; None compares them with each other only.
     """
     named: list[tuple[Path, str, LedgerRow | None]] = []
     for path in certificates:
@@ -84,9 +85,9 @@ def _state(
     release: str,
     row: LedgerRow,
     claims: dict[tuple[str, int], set[tuple[str, str]]],
-    ledger: Ledger,
+    ledger: Ledger | None,
 ) -> RowState:
-    if row.ledger == ledger.identity:
+    if ledger is not None and row.ledger == ledger.identity:
         head = ledger.head_of(row.row)
         if head is None:
             return RowState.GONE
@@ -94,6 +95,8 @@ def _state(
             return RowState.OTHER
     if len(claims[row.ledger, row.row]) > 1:
         return RowState.TWICE
+    if ledger is None:
+        return RowState.ALONE
     return RowState.FOUND if row.ledger == ledger.identity else RowState.ELSEWHERE
 
 

@@ -7,22 +7,25 @@ same bytes.
 import hashlib
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.device import Device
 from gridveil.admm.history import History
-from gridveil.errors import GridveilError
+from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, CostGaps, FidelityMethod
-from gridveil.fidelity.result import Restored, relative_gap, worst_gap
+from gridveil.fidelity.result import Restored, gaps_of
 from gridveil.files import csv_bytes
 from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
+from gridveil.network.components import LoadList
 from gridveil.network.network import Network
+from gridveil.network.source_loads import numbers_at_buses
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.nonlinear_program import SolverVersion
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
@@ -40,10 +43,12 @@ from gridveil.publication.certificate import (
     LedgerRow,
     Protection,
     StatedCosts,
+    StatedDispatch,
     StatedPostProcessing,
     StatedViolations,
 )
-from gridveil.publication.costs import Provenance, PublicCosts
+from gridveil.publication.costs import PublicCosts
+from gridveil.publication.dispatch import PublicDispatch
 from gridveil.publication.folder import (
     CERTIFICATE,
     HISTORY,
@@ -78,10 +83,12 @@ from gridveil.publication.statements import (
     keeps_beta,
     post_processing_sentences,
     ratings_source,
+    target_name,
     true_cost_meaning,
     uncovered,
     whole_statement,
 )
+from gridveil.publication.targets import Provenance, Target
 from gridveil.publication.true_cost import stated_interval
 
 if TYPE_CHECKING:
@@ -101,7 +108,8 @@ class Release:
     """None where parties drew it, each for itself."""
     published: PublishedCase
     restored: Restored
-    opf: OPFResult
+    opf: OPFResult | None
+    """A fresh AC-OPF of the released network, where the band is on costs or proportional."""
 
     def save(self, path: Path | str) -> None:
         """Write the release into a new folder, whole or not at all."""
@@ -124,8 +132,8 @@ class Release:
         stated = self.certificate
         return (
             f"Release({stated.release_id!r} of {stated.network!r}: {stated.protection.loads} loads "
-            f"by {stated.protection.mechanism}, ε = {stated.protection.epsilon:g}; optimal cost "
-            f"{stated.fidelity.cost_gap_optimal:+.2%} against O*)"
+            f"by {stated.protection.mechanism}, ε = {stated.protection.epsilon:g}; "
+            f"{stated.fidelity.headline})"
         )
 
     def _repr_html_(self) -> str:
@@ -134,7 +142,7 @@ class Release:
             ("promise", protection.promise),
             ("method", fidelity.method),
             ("largest violation, p.u.", fidelity.max_violation),
-            ("optimal cost against O*", f"{fidelity.cost_gap_optimal:+.3%}"),
+            ("dispatch", fidelity.headline),
             ("ε spent per load, all releases", protection.cumulative_epsilon),
             ("files", ", ".join(sorted(self.files))),
         ]
@@ -153,7 +161,8 @@ class Basis:
     origin: Origin
     epsilon_costs: float
     entry: Entry
-    costs: PublicCosts
+    target: Target | None
+    """What the band is around; None where it is nothing."""
     beta: float
     band: BandKind
     method: type[FidelityMethod]
@@ -161,6 +170,18 @@ class Basis:
     """What of the source file is published as it stands."""
     post_processing: PostProcessing = NO_POST_PROCESSING
     """What was done to the private loads."""
+    idle: LoadList = field(default_factory=LoadList.none)
+    """The private loads that are out of service, where the release lists them."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where what generators are held to comes from; private where it is nothing."""
+        return Provenance.PRIVATE if self.target is None else self.target.provenance
+
+    @property
+    def target_name(self) -> str:
+        """What generators are held to, in words; empty where it is nothing."""
+        return target_name(self.band.value)
 
 
 def draft(network: Network, basis: Basis) -> Certificate:
@@ -176,18 +197,16 @@ def draft(network: Network, basis: Basis) -> Certificate:
         )
     fidelity = {
         "status": "optimal",
-        "cost_dispatch": 0.0,
-        "cost_gap_dispatch": 0.0,
-        "worst_generator_gap": 0.0,
-        "cost_optimal": 0.0,
-        "cost_gap_optimal": 0.0,
+        **_gap_figures(basis, 0.0, 0.0, CostGaps(0.0, 0.0, 0.0, 0.0), None),
         "max_violation": 0.0,
         "violations": dict.fromkeys(StatedViolations.model_fields, 0.0),
     }
     try:
         made = _certificate(network, basis, fidelity, None, _software(False, None)).sealed()
         made.to_bytes()  # a text may be one that no file can hold
-        keeps_beta(float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0), basis.band)), basis.beta)
+        keeps_beta(
+            float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0, 0.0), basis.band)), basis.beta
+        )
     except Exception as error:  # pydantic's, or whatever the code of another package raises
         raise GridveilError(
             f"release {basis.release_id!r} could not be certified, so nothing is drawn or "
@@ -213,37 +232,42 @@ def certify(
         history: That of the agents, if they solved it.
         key: Signs the certificate.
         notify: Called with the name of each phase.
+
+    Raises:
+        NotSolvedError: What was found cannot be released.
     """
     again = f"; the private loads are kept under release id {basis.release_id!r}"
     limits = basis.post_processing.limits
     if not restored.status.solved:
-        raise GridveilError(
+        raise NotSolvedError(
             f"the fidelity phase failed: {restored.status.value}. The private loads are kept "
             f"under release id {basis.release_id!r}: try again with another beta or method"
             f"{'' if limits is None else ', or other limits of consumers'}, at no further cost"
         )
     notify("verification")
     p, q = restored.network.loads.values.T
-    published = publish(network, p, q, restored.point)
+    published = publish(network, p, q, restored.point, basis.idle)
     largest = violations(published.network, published.point).largest
     if not largest <= FEASIBILITY_TOLERANCE:  # nor what is not a number
-        raise GridveilError(
+        raise NotSolvedError(
             f"the network found breaks its limits by {largest:.1e} p.u., and a release by at most "
             f"{FEASIBILITY_TOLERANCE:g}; a central solver can take the last step (polish){again}"
         )
     if limits is not None and limits.excess(published.network.loads.values) > FEASIBILITY_TOLERANCE:
-        raise GridveilError(
+        raise NotSolvedError(
             f"method {basis.method.name!r} does not keep the limits of consumers; bilevel, central "
             f"and admm do{again}"
         )
-    opf = solve_acopf(published.network)
-    if not opf.status.solved:
-        raise GridveilError(f"the network found has no AC-OPF: {opf.status.value}{again}")
+    opf = None
+    if basis.band.on_costs or (basis.band is BandKind.DISPATCH and not network.has_costs):
+        opf = solve_acopf(published.network)
+        if not opf.status.solved:
+            raise NotSolvedError(f"the network found has no AC-OPF: {opf.status.value}{again}")
     figures = _fidelity(published, opf, basis, restored)
     if figures is None:
-        raise GridveilError(f"the network found does not keep beta = {basis.beta:g}{again}")
+        raise NotSolvedError(f"the network found does not keep beta = {basis.beta:g}{again}")
     interval = None
-    if basis.costs.provenance is Provenance.PRIVATE:
+    if basis.band.on_costs and opf is not None and basis.provenance is Provenance.PRIVATE:
         interval = stated_interval(
             opf, basis.parameters, basis.epsilon_costs, basis.post_processing
         )
@@ -278,13 +302,14 @@ def _certificate(
     interval: tuple[float, float] | None,
     software: dict[str, str],
 ) -> Certificate:
-    costs, kept, total = basis.costs, basis.kept, promised(basis).epsilon
+    provenance, kept, total = basis.provenance, basis.kept, promised(basis).epsilon
+    source = "" if basis.target is None else basis.target.source
     done = basis.post_processing
     return Certificate(
         format="gridveil-certificate",
         version=VERSION,
-        private_as_a_whole=is_private_as_a_whole(costs.provenance, kept),
-        statement=whole_statement(costs.provenance, kept, total),
+        private_as_a_whole=is_private_as_a_whole(provenance, kept),
+        statement=whole_statement(provenance, kept, total, basis.target_name),
         kept=list(kept),  # type: ignore[arg-type]
         release_id=basis.release_id,
         network=network.name,
@@ -306,35 +331,58 @@ def _certificate(
         invariants=[
             Invariant(what=what, provenance=provenance)
             for what, provenance in invariants(
-                costs.provenance,
-                costs.source,
+                provenance,
+                source,
                 kept,
                 done.limits is not None,
                 done.power_factor,
                 ratings_source(basis.parameters),
+                basis.target_name,
             )
         ],
-        costs=StatedCosts.model_validate(
-            {
-                "provenance": costs.provenance.value,
-                "source": costs.source,
-                "generators": (network.generators.row + 1).tolist(),
-                "dollars_per_hour": costs.values.tolist(),
-                "true_cost": None if interval is None else _true_cost(*interval),
-            }
-        ),
+        costs=_stated_costs(basis.target, network, interval),
+        dispatch=_stated_dispatch(basis.target, network),
         fidelity=Fidelity.model_validate(
             {
                 "promise": basis.method.promise(basis.beta, basis.band),
                 "method": basis.method.name,
                 "band": basis.band.value,
                 "beta": basis.beta,
-                "cost_target": float(costs.values.sum()),
                 **fidelity,
             }
         ),
         load_buses=network.load_buses,
+        idle_load_buses=basis.idle.bus.tolist(),
         files={},
+    )
+
+
+def _stated_costs(
+    target: Target | None, network: Network, interval: tuple[float, float] | None
+) -> StatedCosts | None:
+    if not isinstance(target, PublicCosts):
+        return None
+    return StatedCosts.model_validate(
+        {
+            "provenance": target.provenance.value,
+            "source": target.source,
+            "generators": (network.generators.row + 1).tolist(),
+            "dollars_per_hour": target.values.tolist(),
+            "true_cost": None if interval is None else _true_cost(*interval),
+        }
+    )
+
+
+def _stated_dispatch(target: Target | None, network: Network) -> StatedDispatch | None:
+    if not isinstance(target, PublicDispatch):
+        return None
+    return StatedDispatch.model_validate(
+        {
+            "provenance": target.provenance.value,
+            "source": target.source,
+            "generators": (network.generators.row + 1).tolist(),
+            "megawatts": target.values.tolist(),
+        }
     )
 
 
@@ -344,16 +392,15 @@ def _true_cost(low: float, high: float) -> dict[str, object]:
 
 def _post_processing(of: PostProcessing, network: Network) -> StatedPostProcessing | None:
     """Return what is stated of post-processing; None without any."""
-    consumers = of.consumers(network.load_buses)
     sentences = post_processing_sentences(
-        len(consumers), len(network.loads), of.power_factor, of.corrects_bias
+        of.consumer_count, len(network.loads), of.power_factor, of.corrects_bias
     )
     if not sentences:
         return None
     return StatedPostProcessing(
         sentences=sentences,
         bias_corrected=of.corrects_bias,
-        consumers=consumers,
+        consumers=of.consumers(network.load_buses),
         power_factor=of.power_factor,
     )
 
@@ -388,9 +435,11 @@ def _protection(basis: Basis, network: Network) -> Protection:
         "cumulative_differs": entry.distances_differ,
         "also_spent": {metric: float(most) for metric, most in entry.elsewhere.items()},
         "entropy": basis.origin.value,
-        "loads": len(network.loads),
+        "loads": len(network.loads) + len(basis.idle),
         "bounds": basis.parameters.get("bounds", ""),
-        "not_covered": uncovered(promise.not_covered, basis.costs.provenance, promise.delta),
+        "not_covered": uncovered(
+            promise.not_covered, basis.provenance, promise.delta, basis.target_name
+        ),
     }
     return Protection.model_validate(figures)
 
@@ -423,28 +472,50 @@ def _distances(basis: Basis, base: float) -> dict[str, object]:
 
 
 def _fidelity(
-    published: PublishedCase, opf: OPFResult, basis: Basis, restored: Restored
+    published: PublishedCase, opf: OPFResult | None, basis: Basis, restored: Restored
 ) -> dict[str, object] | None:
-    """Return the figures of the published network, None if costs are not kept."""
-    found = violations(published.network, published.point)
-    dispatch = published.network.generators.costs(published.point.p)
-    target = float(basis.costs.values.sum())
-    gaps = CostGaps(
-        dispatch=relative_gap(float(dispatch.sum()), target),
-        worst_generator=worst_gap(dispatch, basis.costs.values),
-        optimal=relative_gap(opf.cost, target),
-    )
+    """Return the figures of the published network, None if the band is not kept."""
+    network, outputs = published.network, published.point.p
+    found, target = violations(network, published.point), np.zeros(0)
+    if basis.target is not None:
+        target = basis.target.for_fidelity(network.base_mva)
+    optimal = None if opf is None else opf.cost
+    gaps = gaps_of(network, basis.band, target, outputs, optimal)
     if not keeps_beta(basis.method.kept_gap(gaps, basis.band), basis.beta):
         return None
+    proportional = None
+    if opf is not None and basis.band is BandKind.DISPATCH:
+        proportional = gaps_of(network, basis.band, target, opf.point.p).deviation
+    cost = float(network.generators.costs(outputs).sum())
     return {
         "status": restored.status.name.lower(),
-        "cost_dispatch": float(dispatch.sum()),
-        "cost_gap_dispatch": gaps.dispatch,
-        "worst_generator_gap": gaps.worst_generator,
-        "cost_optimal": opf.cost,
-        "cost_gap_optimal": gaps.optimal,
+        **_gap_figures(basis, cost, optimal, gaps, proportional),
         "max_violation": found.largest,
         "violations": _stated(found),
+    }
+
+
+def _gap_figures(
+    basis: Basis,
+    cost: float,
+    optimal: float | None,
+    gaps: CostGaps,
+    proportional: float | None,
+) -> dict[str, float | None]:
+    """Return the figures that the band is about; those of other bands are None."""
+    costs = isinstance(basis.target, PublicCosts)
+    figures = {
+        "cost_target": float(basis.target.values.sum()) if basis.target is not None else None,
+        "cost_dispatch": cost,
+        "cost_gap_dispatch": gaps.dispatch,
+        "worst_generator_gap": gaps.worst_generator,
+        "cost_optimal": optimal,
+        "cost_gap_optimal": gaps.optimal,
+    }
+    return {
+        **(figures if costs else dict.fromkeys(figures)),
+        "largest_deviation": gaps.deviation if basis.band is BandKind.DISPATCH else None,
+        "proportional_deviation": proportional,
     }
 
 
@@ -452,11 +523,14 @@ def _stated(found: Violations) -> StatedViolations:
     return StatedViolations(**{name: float(value) for name, value in vars(found).items()})
 
 
-def _load_rows(published: PublishedCase) -> list[tuple[int, float, float]]:
+def _load_rows(published: PublishedCase) -> list[tuple[int, int, float, float, int]]:
     """Return the released loads, in MW and MVAr, with the numbers of the case file."""
-    bus, rows = published.network.case.tables["bus"], published.network.loads.row
-    number, p, q = (bus.column(name)[rows].tolist() for name in ("bus_i", "Pd", "Qd"))
-    return list(zip(map(int, number), p, q, strict=True))
+    loads = published.network.case.loads or ()
+    numbers = numbers_at_buses(load.bus for load in loads)
+    return [
+        (load.bus, number, load.p_mw, load.q_mvar, int(load.in_service))
+        for load, number in zip(loads, numbers, strict=True)
+    ]
 
 
 def _software(on_gpu: bool, solver: SolverVersion | None) -> dict[str, str]:

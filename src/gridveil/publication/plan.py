@@ -19,13 +19,14 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.options import AgentOptions
-from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
-from gridveil.errors import GridveilError
+from gridveil.defaults import BETA, CALIBRATION, EPSILON
+from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
-from gridveil.fidelity.phase import check_choices, check_costs, solve
-from gridveil.fidelity.registry import band_kind, make_method
+from gridveil.fidelity.phase import check_choices, check_has_costs, check_target, solve
+from gridveil.fidelity.registry import make_method
 from gridveil.fidelity.result import Restored
 from gridveil.html_table import html_table
+from gridveil.network.components import LoadList
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.solvers import Solver, using
@@ -59,20 +60,15 @@ from gridveil.publication.choices import (
     check_release_id,
     checked_name,
     cost_budget_of,
+    declared_ratings,
     default_id,
     mechanism_maker,
     total_distance,
 )
-from gridveil.publication.cost_share import CostShare, best_share
-from gridveil.publication.costs import (
-    CostsLike,
-    Provenance,
-    PublicCosts,
-    as_public_costs,
-    cost_provenance,
-    derived_costs,
-)
-from gridveil.publication.explained import explained, without_ratings
+from gridveil.publication.cost_share import CostShare
+from gridveil.publication.costs import CostsLike
+from gridveil.publication.dispatch import DispatchLike
+from gridveil.publication.explained import explained, model_numbers, without_ratings
 from gridveil.publication.forecast.forecast import (
     DRAWS,
     Forecast,
@@ -80,7 +76,8 @@ from gridveil.publication.forecast.forecast import (
     basis_of,
     forecast_of,
 )
-from gridveil.publication.forecast.forecast import Basis as ForecastBasis
+from gridveil.publication.forecast.trials import Basis as ForecastBasis
+from gridveil.publication.idle import IdleChoice, idle_sentence, listing_idle
 from gridveil.publication.kept import kept_kinds, kept_text, kept_warnings
 from gridveil.publication.make import Basis, Notify, Release, certify, draft
 from gridveil.publication.post_processing import (
@@ -90,16 +87,24 @@ from gridveil.publication.post_processing import (
     make_post_processing,
 )
 from gridveil.publication.public_parts import public_parts
+from gridveil.publication.scan.declared import refuse_declared
 from gridveil.publication.scan.scan import refuse_matches
 from gridveil.publication.statements import (
-    DERIVED_SOURCE,
     is_private_as_a_whole,
     post_processing_sentences,
-    private_source,
     ratings_source,
+    target_name,
     whole_statement,
 )
 from gridveil.publication.steps import Steps
+from gridveil.publication.target_choice import (
+    check_fits_band,
+    choose_target,
+    derived_target,
+    unknown_target,
+)
+from gridveil.publication.target_words import held_to_nothing, target_sentences
+from gridveil.publication.targets import Provenance, Target
 
 _NOISE_DRAWS = 100_000
 _REGISTERS_SHOWN = 5
@@ -121,11 +126,13 @@ class ReleaseChoices(TypedDict, total=False):
     calibration: str
     bounds: PublicBounds | str | Path | None
     accept_unsound: bool
-    method: FidelityMethod | str
-    band: BandKind | str
+    method: FidelityMethod | str | None
+    band: BandKind | str | None
     agents: AgentOptions | None
     costs: CostsLike | None
     costs_source: str
+    dispatch: DispatchLike | None
+    dispatch_source: str
     declare_public: Collection[str] | str
     cost_budget: Number | None
     keep: Collection[str] | str
@@ -133,6 +140,7 @@ class ReleaseChoices(TypedDict, total=False):
     power_factor: Number | None
     correct_bias: bool
     accept_matches: Collection[str]
+    idle_loads: IdleChoice | str
     release_id: str | None
     register: str | None
     new_register: str | None
@@ -191,11 +199,11 @@ class ReleasePlan:
     beta: float
     release_id: str
     provenance: Provenance
-    """Where the costs O* come from."""
-    costs: PublicCosts | None
-    """Known costs O*; None where they are computed when the plan runs."""
+    """Where the costs O* or the dispatch p* come from; private where the band has neither."""
+    target: Target | None
+    """Known costs O* or a known dispatch p*; None where they are computed when the plan runs."""
     cost_budget: Fraction
-    """The part of ε that buys a private total load to compute O* from; 0 buys none."""
+    """The part of ε that buys a private total load to compute them from; 0 buys none."""
     shares: tuple[CostShare, ...]
     """What other parts of ε would give; empty where there was nothing to choose."""
     keep: tuple[str, ...]
@@ -219,13 +227,21 @@ class ReleasePlan:
     @property
     def statement(self) -> str:
         """Whether the folder will be private as a whole, in words."""
-        return whole_statement(self.provenance, self.keep, self.promise.epsilon)
+        name = target_name(self.band.value)
+        return whole_statement(self.provenance, self.keep, self.promise.epsilon, name)
 
     @property
     def public(self) -> tuple[str, ...]:
         """What will be published as it is, and is not protected."""
         ratings = ratings_source(self.mechanism.specification())
-        return public_parts(self.network, self.provenance, self.keep, self.post_processing, ratings)
+        return public_parts(
+            self.network,
+            self.provenance,
+            self.keep,
+            self.post_processing,
+            ratings,
+            target_name(self.band.value),
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -235,7 +251,8 @@ class ReleasePlan:
         )
         wide = self.mechanism.guarantee().warning
         declared = self._declarations()
-        return (*kept, *declared, *((wide,) if wide else ()), *self._ledger_warnings())
+        free = held_to_nothing(self.network, self.band)
+        return (*kept, *declared, *free, *((wide,) if wide else ()), *self._ledger_warnings())
 
     def _declarations(self) -> Iterator[str]:
         """Warn of what the owner declares of consumers; whether it holds is not looked at."""
@@ -267,7 +284,7 @@ class ReleasePlan:
         if promise.distance is None:
             return None
         inner = self.mechanism.mechanism if isinstance(self.mechanism, Clamped) else self.mechanism
-        count = len(self.network.loads)
+        count = len(self.network.listed_loads)
         loads = np.zeros((count * (_NOISE_DRAWS // count + 1), 2))
         unit, of = "MVA", np.full(count, 1 / self.network.base_mva)
         if promise.floor is not None:
@@ -305,11 +322,11 @@ class ReleasePlan:
         """
         if key is not None and not isinstance(key, Ed25519PrivateKey):
             raise GridveilError(f"key: an Ed25519PrivateKey expected, not {type(key).__name__}")
-        costs = self.costs
-        if self.provenance is Provenance.DERIVED and costs is None:
-            notify("costs of the raw loads")
-            costs = derived_costs(self.network).for_beta(self.beta)
-        drafted = self.draft(costs)
+        target = self.target
+        if self.provenance is Provenance.DERIVED and target is None:
+            notify(f"{'costs' if self.band.on_costs else 'dispatch'} of the raw loads")
+            target = derived_target(self.network, self.band).for_beta(self.beta, self.network)
+        drafted = self.draft(target)
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
         if self.cost_budget and not book.knows(self.release_id):
@@ -320,52 +337,90 @@ class ReleasePlan:
             book,
             self.release_id,
             accept_unsound=self.accept_unsound,
-            conditions=_conditions(costs),
+            conditions=_conditions(target),
             register=self.register,
         )
         noisy.require_private()
         total = self._bought_total(book)
         entry = self._entry(book)
-        fitted = noisy if total is None else self._fitted(noisy, total)
-        made = self._made(blank(self.network, self.keep), fitted, costs, entry, key, notify)
+        private, idle = self._in_service(noisy), self._idle(noisy)
+        fitted = private if total is None else self._fitted(private, total)
+        made = self._made(blank(self.network, self.keep), fitted, target, entry, idle, key, notify)
         kept = kept_text(self.network.case, self.keep)
-        known = explained(self.network, made, noisy, total, (without_ratings(drafted),), kept)
+        known = explained(self.network, made, noisy, total, (without_ratings(drafted),), idle, kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
         return replace(made, noisy=noisy)
 
-    def draft(self, costs: PublicCosts | None = None) -> Certificate:
+    def left_behind(self, ledger: Ledger | str | Path | None = None) -> str:
+        """Say what of this plan is drawn and charged by now, for a run that was cut off.
+
+        Args:
+            ledger: As for `run`.
+        """
+        if self.charge.is_drawn:
+            return f"nothing was charged; release id {self.release_id!r} was drawn before"
+        with existing_ledger(ledger) as book:
+            is_drawn = book.knows(self.release_id)
+            is_whole = not self.cost_budget or book.knows(total_id(self.release_id))
+        if not is_drawn:
+            return "nothing was drawn or charged"
+        then = "without a new charge" if is_whole else "which charges the rest, the total load"
+        return (
+            f"release id {self.release_id!r} was drawn and charged; run the same command again to "
+            f"finish it {then}"
+        )
+
+    @property
+    def _kept(self) -> str:
+        return (
+            f"The private loads are kept under release id {self.release_id!r}: try again with "
+            "another beta or method, at no further cost"
+        )
+
+    def draft(self, target: Target | None = None) -> Certificate:
         """Refuse what does not fit together or could not be certified.
 
         Every check of a plan is here. They are made with the plan, and once more when it runs: by
-        then the costs are known, and the plan may have been changed.
+        then the target is known, and the plan may have been changed.
         """
         check_release_id(self.release_id)
         sound_guarantee(self.mechanism, self.accept_unsound)
         checked_name(self.mechanism)
+        self._refuse_declared()
         check_choices(self.method, self.beta, self.band)
         if self.cost_budget:
             if self.provenance is not Provenance.PRIVATE:
                 raise GridveilError(PRIVATE_COSTS_ONLY)
             ProductLaplace.of(self.cost_budget, total_distance(self.mechanism))
-        if costs is not None:
-            check_costs(self.network, costs.values, self.beta, self.band)
-        else:
-            nothing = np.zeros(len(self.network.generators))
-            source = private_source(float(self.cost_budget))
-            if self.provenance is Provenance.DERIVED:
-                source = DERIVED_SOURCE
-            costs = PublicCosts(nothing, self.provenance, source)
+        check_has_costs(self.network, self.band)
+        if target is not None:
+            check_fits_band(target, self.band)
+            values = target.for_fidelity(self.network.base_mva)
+            check_target(self.network, values, self.beta, self.band)
+        elif self.band is not BandKind.NONE:
+            target = unknown_target(self.network, self.band, self.provenance, self.cost_budget)
         entry = Entry("", self.charge.epsilon, Fraction(self.promise.epsilon), None)
-        return draft(self.network, self._basis(costs, entry))
+        nothing = np.zeros(len(self.network.listed_loads))
+        guarantee = self.mechanism.guarantee()
+        idle = self._idle(NoisyLoads(nothing, nothing, guarantee, Origin.SIMULATION, None))
+        return draft(self.network, self._basis(target, entry, idle))
 
-    def steps(self, costs: PublicCosts | None = None) -> Steps:
-        """Return its steps from private loads on; costs that are None are private ones."""
+    def _refuse_declared(self) -> None:
+        """Refuse raw loads in what the owner declares public."""
+        kept = kept_text(self.network.case, self.keep)
+        ratings = declared_ratings(self.mechanism)
+        written = () if ratings is None else ratings.texts()
+        model = tuple(model_numbers(self.network))
+        refuse_declared(self.network, model, kept, written, self.accept_matches)
+
+    def steps(self, target: Target | None = None) -> Steps:
+        """Return its steps from private loads on; a target that is None is private."""
         return Steps(
-            self.mechanism,
+            self.mechanism.of_first(len(self.network.loads)),
             self.method,
             self.band,
             self.beta,
-            costs,
+            target,
             self.cost_budget,
             self.post_processing,
         )
@@ -389,7 +444,7 @@ class ReleasePlan:
             >>> round(plan.forecast(draws=0).noise.median_relative.median, 1)
             0.1
         """
-        basis = basis_of(self.network, self.mechanism, loads_from, seed, bool(draws))
+        basis = basis_of(self.network, self.steps().mechanism, loads_from, seed, bool(draws))
         return self.simulated(basis, draws, seed)
 
     def simulated(
@@ -400,11 +455,11 @@ class ReleasePlan:
         progress: Callable[[], None] = lambda: None,
     ) -> Forecast:
         """Return a forecast from a basis that several settings share; see `forecast_of`."""
-        costs = self.costs
+        target = self.target
         if draws and self.provenance is Provenance.DERIVED:
             network = basis.network.with_loads(*basis.loads.T)
-            costs = derived_costs(network).for_beta(self.beta)
-        return forecast_of(self.steps(costs), basis, draws, seed, progress)
+            target = derived_target(network, self.band).for_beta(self.beta, network)
+        return forecast_of(self.steps(target), basis, draws, seed, progress)
 
     def figures(self) -> dict[str, Any]:
         """Return the plan as plain numbers and texts, for JSON."""
@@ -413,6 +468,8 @@ class ReleasePlan:
             "network": self.network.name,
             "release_id": self.release_id,
             "loads": len(self.network.loads),
+            "idle_loads": [list(place) for place in self.network.idle_loads.places],
+            "idle_loads_released": self.network.lists_idle_loads,
             "mechanism": self.mechanism.name,
             "epsilon": self.promise.epsilon,
             "charge": float(self.charge.epsilon),
@@ -428,7 +485,8 @@ class ReleasePlan:
             "method": self.method.name,
             "band": self.band.value,
             "beta": self.beta,
-            "costs": self.provenance.value,
+            "costs": self.provenance.value if self.band.on_costs else None,
+            "dispatch": self.provenance.value if self.band is BandKind.DISPATCH else None,
             "cost_budget": float(self.cost_budget),
             "cost_shares": [
                 {
@@ -453,7 +511,7 @@ class ReleasePlan:
         return html_table(title, ("",), [(line,) for line in lines])
 
     def _lines(self) -> Iterator[str]:
-        network, loads = self.network, len(self.network.loads)
+        network, loads = self.network, len(self.network.listed_loads)
         yield (
             f"plan of a release of {network.name}, release id {self.release_id}: nothing is drawn, "
             "nothing is spent"
@@ -475,42 +533,19 @@ class ReleasePlan:
                 f"ten by less than {size.ninety_percent:.1f}; P alone has a standard deviation of "
                 f"{size.p_standard_deviation:.1f}"
             )
-        yield from self._cost_lines()
+        yield from target_sentences(self)
         yield from self._post_processing_sentences()
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
+        if len(network.idle_loads):
+            yield idle_sentence(network)
         yield "published as it is, and not protected:"
         yield from (f"  - {part}" for part in self.public)
         yield from self.warnings
 
     def _post_processing_sentences(self) -> list[str]:
         done = self.post_processing
-        consumers, loads = len(done.consumers(self.network.load_buses)), len(self.network.loads)
-        return post_processing_sentences(consumers, loads, done.power_factor, done.corrects_bias)
-
-    def _cost_lines(self) -> Iterator[str]:
-        """Say where O* comes from, and why as much of ε buys a total."""
-        if self.provenance is Provenance.PUBLISHED:
-            yield "the costs O* were published"
-            return
-        if self.provenance is Provenance.DERIVED:
-            yield "the costs O* are computed from the raw loads and declared public, not protected"
-            return
-        yield f"the costs O* are {private_source(float(self.cost_budget))}"
-        if self.shares:
-            base = self.network.base_mva
-            chosen = best_share(self.shares)
-            assert chosen is not None
-            yield (
-                f"  {float(chosen.share):.0%} of ε for a private total load: the smallest share "
-                "that halves the error of the total"
-                if chosen.share
-                else "  no part of ε for a private total load: none tried halves its error"
-            )
-            for one in self.shares:
-                yield (
-                    f"  {float(one.share):.0%} of ε: total to {one.total_error * base:.0f} MW, "
-                    f"each load to {one.load_noise * base:.1f} MW (standard deviations of P)"
-                )
+        loads, factor = len(self.network.loads), done.power_factor
+        return post_processing_sentences(done.consumer_count, loads, factor, done.corrects_bias)
 
     def _spending(self) -> Spending:
         owner = owner_of(self.network, self.register)
@@ -525,7 +560,7 @@ class ReleasePlan:
         seals = (replace(last.seals[0], is_first=entry.seals[0].is_first),)
         return replace(last, seals=seals)
 
-    def _basis(self, costs: PublicCosts, entry: Entry) -> Basis:
+    def _basis(self, target: Target | None, entry: Entry, idle: LoadList) -> Basis:
         return Basis(
             release_id=self.release_id,
             guarantee=self.mechanism.guarantee(),
@@ -533,13 +568,28 @@ class ReleasePlan:
             origin=Origin.EXACT,
             epsilon_costs=float(self.cost_budget),
             entry=entry,
-            costs=costs,
+            target=target,
             beta=self.beta,
             band=self.band,
             method=type(self.method),
             kept=self.keep,
             post_processing=self.post_processing,
+            idle=idle,
         )
+
+    def _in_service(self, noisy: NoisyLoads) -> NoisyLoads:
+        """Return the private loads that are in service: those that are restored."""
+        count = len(self.network.loads)
+        guarantee = self.mechanism.of_first(count).guarantee()
+        return replace(noisy, p=noisy.p[:count], q=noisy.q[:count], guarantee=guarantee)
+
+    def _idle(self, noisy: NoisyLoads) -> LoadList:
+        """Return the private loads that are out of service, known by bus and number alone."""
+        listed, count = self.network.listed_loads, len(self.network.loads)
+        loads = np.stack([noisy.p, noisy.q], axis=1)
+        if self.post_processing.corrects_bias:
+            loads = self.mechanism.corrected(loads)
+        return LoadList(listed.bus[count:], listed.number[count:], *loads[count:].T)
 
     def _bought_total(self, ledger: Ledger) -> NoisyTotal | None:
         if not self.cost_budget:
@@ -559,24 +609,30 @@ class ReleasePlan:
         self,
         network: Network,
         private: NoisyLoads,
-        costs: PublicCosts | None,
+        target: Target | None,
         entry: Entry,
+        idle: LoadList,
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
         """Make the release of a blank network from its private loads."""
-        if costs is None:
-            notify("private costs")
-        costs, problems = self.steps(costs).problems(network, private)
-        basis = self._basis(costs, entry)
+        if target is None and self.band is not BandKind.NONE:
+            notify(f"private {'costs' if self.band.on_costs else 'dispatch'}")
+        try:
+            target, problems = self.steps(target).problems(network, private)
+        except NotSolvedError as error:
+            raise NotSolvedError(f"{error}. {self._kept}") from None
+        basis = self._basis(target, entry, idle)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
+            is_cut_off = False
             try:
                 restored = self._solved(problem)
                 history = None if restored.agents is None else restored.agents.history
+                is_cut_off = restored.status is Status.STOPPED
                 return certify(network, basis, restored, history, key, notify)
             except GridveilError:
-                if problem is problems[-1]:
+                if is_cut_off or problem is problems[-1]:
                     raise
         raise AssertionError("there is a problem to solve")
 
@@ -590,10 +646,8 @@ class ReleasePlan:
         except GridveilError:
             raise
         except Exception as error:  # whatever the code of another package raises
-            raise GridveilError(
-                f"method {self.method.name!r} failed: {type(error).__name__}: {error}. The private "
-                f"loads are kept under release id {self.release_id!r}: try again with another "
-                "method, at no further cost"
+            raise NotSolvedError(
+                f"method {self.method.name!r} failed: {type(error).__name__}: {error}. {self._kept}"
             ) from error
 
 
@@ -611,11 +665,13 @@ def plan_release(
     calibration: str = CALIBRATION,
     bounds: PublicBounds | str | Path | None = None,
     accept_unsound: bool = False,
-    method: FidelityMethod | str = METHOD,
-    band: BandKind | str = BAND,
+    method: FidelityMethod | str | None = None,
+    band: BandKind | str | None = None,
     agents: AgentOptions | None = None,
     costs: CostsLike | None = None,
     costs_source: str = "",
+    dispatch: DispatchLike | None = None,
+    dispatch_source: str = "",
     declare_public: Collection[str] | str = (),
     cost_budget: Number | None = None,
     keep: Collection[str] | str = (),
@@ -623,6 +679,7 @@ def plan_release(
     power_factor: Number | None = None,
     correct_bias: bool = False,
     accept_matches: Collection[str] = (),
+    idle_loads: IdleChoice | str = IdleChoice.LEAVE_OUT,
     release_id: str | None = None,
     register: str | None = None,
     new_register: str | None = None,
@@ -641,23 +698,31 @@ def plan_release(
             "sn_mva", that column of a pandapower net. Each of them is published.
         ratings_source: Where a file's or a column's ratings were published.
         alpha: The same as hide, as the paper says it: a distance α in p.u.
-        beta: How far costs may be off O*, relatively.
+        beta: How far costs may be off O*, relatively, or outputs off p*, as a share of ranges.
         mechanism: A name of the registry, or a mechanism, which has its own ε and distance. None
             takes relative-laplace for per cent, and product-laplace for MVA, p.u. and ratings.
         calibration: Of a mechanism by name that has several.
         bounds: Public bounds of the loads: for a mechanism that needs them, or to clamp to.
         accept_unsound: Use a mechanism whose promise has a caution; refused otherwise.
-        method: How the fidelity phase is solved: a name of the registry, or a method.
-        band: Whose cost stays within beta: of every "generator", or "total".
+        method: How the fidelity phase is solved: a name of the registry, or a method. None takes
+            "bilevel" for a band on costs, and "central" for others.
+        band: What stays within beta: the "cost" of every generator, their "total", or every output
+            ("dispatch"); "none" promises nothing about the dispatch. None takes "cost", and
+            "dispatch" for a network without costs.
         agents: How agents run, for a method that has agents. A release ends with a central last
             step (`polish`) unless they say otherwise.
         costs: The costs O*. None or "private" computes them from the private loads. Known costs
             are an array in $/h, a CSV file, or `PublicCosts`. "derived" computes them from the raw
-            loads: nothing protects them, and the release says so.
+            loads: nothing protects them, and the release says so. A CSV file of marginal costs by
+            generator or fuel gives the network cost functions, as `with_marginal_costs` does.
         costs_source: Where known costs were published.
-        declare_public: "costs": the owner declares costs public that are derived.
-        cost_budget: The part of ε that buys a private total load for private costs. None lets the
-            plan choose, 0 buys none.
+        dispatch: For the band "dispatch", the outputs p*, which None or "private" computes from the
+            private loads. Known ones are an array in MW, a CSV file, or `PublicDispatch`;
+            "derived" ones are computed from the raw loads, which the release says.
+        dispatch_source: Where a known dispatch was published.
+        declare_public: "costs" or "dispatch": the owner declares public what is derived.
+        cost_budget: The part of ε that buys a private total load for private costs, or a private
+            dispatch. None lets the plan choose, 0 buys none.
         keep: What of the source file is published as it stands: "names", "comments", "sections".
             Nothing of it is protected.
         consumers: The loads whose active power stays at 0 or more, by your public declaration:
@@ -666,6 +731,8 @@ def plan_release(
         correct_bias: Correct the private loads for the bias of their mean, for a mechanism whose
             noise has one.
         accept_matches: Names of matches of the last scan that are coincidences.
+        idle_loads: The loads that are out of service: "leave-out" leaves them out, "release" draws
+            noise for them and charges them as all others; they stand in loads.csv alone.
         release_id: Name of the draw; the same id never draws or charges again. Without one it is
             made of the network and the parameters.
         register: The register of the ledger that has these loads; it is asked for where the
@@ -684,32 +751,33 @@ def plan_release(
         >>> float(plan.charge.epsilon), plan.method.name
         (1.0, 'bilevel')
     """
-    network = as_network(network)
+    network = listing_idle(as_network(network), idle_loads)
     if not len(network.loads):
         raise no_loads(network)
-    provenance = cost_provenance(costs, costs_source, declare_public)
-    known = None
-    if provenance is Provenance.PUBLISHED and costs is not None:
-        known = as_public_costs(costs, costs_source, network)
+    chosen_target = choose_target(
+        network, band, costs, costs_source, dispatch, dispatch_source, declare_public
+    )
+    network, provenance = chosen_target.network, chosen_target.provenance
+    kind, known = chosen_target.band, chosen_target.known
     share = float(exact(beta, "beta"))
     limits = as_bounds(bounds, network)
     name = mechanism if isinstance(mechanism, str) else None
     choice = noise_choice(name, hide, alpha, floor, ratings, calibration, limits, ratings_source)
     make = mechanism_maker(network, mechanism, choice, epsilon)
     whole = exact(EPSILON if epsilon is None else epsilon, "epsilon")
-    budget, shares = cost_budget_of(cost_budget, provenance, mechanism, make, whole, network)
+    budget, shares = cost_budget_of(cost_budget, provenance, mechanism, make, whole, network, kind)
     chosen = make(whole - budget)
     if release_id is None:
-        release_id = default_id(network, chosen, provenance, budget)
+        release_id = default_id(network, chosen, provenance, budget, kind)
     plan = ReleasePlan(
         network=network,
         mechanism=chosen,
-        method=make_method(method, agents).for_release(),
-        band=band_kind(band),
+        method=make_method(method, agents, kind).for_release(),
+        band=kind,
         beta=share,
         release_id=release_id,
         provenance=provenance,
-        costs=known,
+        target=known,
         cost_budget=budget,
         shares=shares,
         keep=kept_kinds(keep),
@@ -778,10 +846,11 @@ def _charge_of(plan: ReleasePlan, ledger: Ledger) -> Charge:
     return Charge(charge, left, False, register, ledger.is_empty, elsewhere, others)
 
 
-def _conditions(costs: PublicCosts | None) -> dict[str, str]:
-    """Return what a draw stands for beside its noise: costs from raw loads are those of one day.
+def _conditions(target: Target | None) -> dict[str, str]:
+    """Return what a draw stands for beside its noise: what raw loads gave is that of one day.
 
     Without this, changed loads under an old id would give away new costs, again and again.
     """
-    digest = "" if costs is None else costs.derived_digest
-    return {"costs_derived": digest} if digest else {}
+    if target is None or not target.derived_digest:
+        return {}
+    return {f"{target.option}_derived": target.derived_digest}

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from gridveil.admm.options import AgentOptions
-from gridveil.defaults import BAND, BETA, CALIBRATION, EPSILON, METHOD
+from gridveil.defaults import BETA, CALIBRATION, EPSILON
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.network.library import as_network
@@ -20,8 +20,11 @@ from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.ratings import PublicRatings
 from gridveil.publication.costs import CostsLike
-from gridveil.publication.forecast.forecast import DRAWS, Basis, LoadsFrom, basis_of
+from gridveil.publication.dispatch import DispatchLike
+from gridveil.publication.forecast.forecast import DRAWS, LoadsFrom, basis_of
 from gridveil.publication.forecast.outlook import Outlook, Setting, hidden_change
+from gridveil.publication.forecast.trials import Basis
+from gridveil.publication.idle import IdleChoice, idle_sentence
 from gridveil.publication.make import Notify
 from gridveil.publication.plan import ReleaseChoices, ReleasePlan, plan_release
 
@@ -51,13 +54,16 @@ def plan(
     mechanism: Mechanism | str | None = None,
     calibration: str = CALIBRATION,
     bounds: PublicBounds | str | Path | None = None,
-    method: FidelityMethod | str = METHOD,
-    band: BandKind | str = BAND,
+    method: FidelityMethod | str | None = None,
+    band: BandKind | str | None = None,
     agents: AgentOptions | None = None,
     costs: CostsLike | None = None,
     costs_source: str = "",
+    dispatch: DispatchLike | None = None,
+    dispatch_source: str = "",
     declare_public: Collection[str] | str = (),
     cost_budget: Number | None = None,
+    idle_loads: IdleChoice | str = IdleChoice.LEAVE_OUT,
     register: str | None = None,
     new_register: str | None = None,
     ledger: Ledger | str | Path | None = None,
@@ -89,8 +95,11 @@ def plan(
         agents: See `plan_release`.
         costs: See `plan_release`.
         costs_source: See `plan_release`.
+        dispatch: See `plan_release`.
+        dispatch_source: See `plan_release`.
         declare_public: See `plan_release`.
         cost_budget: See `plan_release`.
+        idle_loads: See `plan_release`.
         register: See `plan_release`.
         new_register: See `plan_release`.
         ledger: Where budgets are looked up; None for the user's own ledger.
@@ -130,8 +139,11 @@ def plan(
         "agents": agents,
         "costs": costs,
         "costs_source": costs_source,
+        "dispatch": dispatch,
+        "dispatch_source": dispatch_source,
         "declare_public": declare_public,
         "cost_budget": cost_budget,
+        "idle_loads": idle_loads,
         "register": register,
         "new_register": new_register,
     }
@@ -140,7 +152,7 @@ def plan(
         (name, _planned(network, changed, ledger)) for name, changed in _neighbours(asked, planned)
     ]
     notify("AC-OPF of the network" if source is LoadsFrom.OWN else "making up loads")
-    basis = basis_of(network, planned.mechanism, source, seed, not quick)
+    basis = basis_of(planned.network, planned.steps().mechanism, source, seed, not quick)
     count = 0 if quick else draws
     plans = [planned, *(one for _, one in others if isinstance(one, ReleasePlan))]
     progress = _progress(count * len(plans), notify)
@@ -214,6 +226,8 @@ def _setting(
 
 def _notes(planned: ReleasePlan, asked: Setting, basis: Basis, quick: bool) -> Iterator[str]:
     """Yield what else an owner should know before the release."""
+    if len(planned.network.idle_loads):
+        yield f"{idle_sentence(planned.network)}."
     if planned.charge.is_drawn:
         yield (
             "A release with these parameters was drawn before: it is what it is, and a new one "
@@ -221,9 +235,10 @@ def _notes(planned: ReleasePlan, asked: Setting, basis: Basis, quick: bool) -> I
         )
     if quick:
         yield "These are figures of the noise alone, before the loads are restored."
-    elif basis.true_cost is None:
+    elif basis.true_cost is None and planned.band is not BandKind.NONE:
+        what = "cost" if planned.band.on_costs else "dispatch"
         yield (
-            "Your own loads have no AC-OPF, so there is no true cost to compare with; 'gridveil "
+            f"Your own loads have no AC-OPF, so there is no true {what} to compare with; 'gridveil "
             "solve' shows why."
         )
     guarantee = planned.mechanism.guarantee()

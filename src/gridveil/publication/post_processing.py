@@ -18,8 +18,9 @@ import numpy as np
 from gridveil.arrays import BoolArray, FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
-from gridveil.files import read_bus_list
+from gridveil.network.load_tables import Place, read_load_list
 from gridveil.network.network import Network
+from gridveil.network.source_loads import numbers_at_buses
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.clamp import Clamped
@@ -27,8 +28,8 @@ from gridveil.privacy.phase import NoisyLoads
 
 ALL = "all"
 """Declares all loads consumers."""
-ConsumersLike = Collection[int] | str | Path
-"""Consumers: "all", the numbers of their buses, or a file with one to a line."""
+ConsumersLike = Collection[Place] | str | Path
+"""Consumers: "all"; their buses, or pairs of a bus and a number there; or a file of these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +50,16 @@ class PostProcessing:
         """The lowest power factor of consumers; None where none is declared."""
         return None if self.limits is None else self.limits.power_factor
 
-    def consumers(self, load_buses: Sequence[int]) -> list[int]:
-        """Return which of the buses with a load are those of consumers."""
+    @property
+    def consumer_count(self) -> int:
+        """How many loads are consumers."""
+        return 0 if self.limits is None else int(self.limits.consumers.sum())
+
+    def consumers(self, load_buses: Sequence[int]) -> list[Place]:
+        """Return which loads are consumers: a bus where all its loads are, else bus and number."""
         if self.limits is None:
             return []
-        pairs = zip(load_buses, self.limits.consumers.tolist(), strict=True)
-        return [bus for bus, is_consumer in pairs if is_consumer]
+        return consumer_places(load_buses, self.limits.consumers.tolist())
 
     def applied(self, loads: FloatArray, mechanism: Mechanism) -> FloatArray:
         """Return private loads, of shape (loads, 2), corrected and within the limits."""
@@ -111,16 +116,37 @@ def make_post_processing(
 
 
 def at_buses(
-    load_buses: Collection[int],
-    consumers: Collection[int],
+    load_buses: Sequence[int],
+    consumers: Collection[Place],
     power_factor: float | None,
     corrects_bias: bool,
 ) -> PostProcessing:
     """Return the post-processing that a certificate states."""
     if not consumers:
         return PostProcessing(None, corrects_bias)
-    are_consumers = np.isin(np.array(load_buses), np.array(consumers))
+    are_consumers = are_at(load_buses, consumers)
     return PostProcessing(LoadLimits(are_consumers, power_factor), corrects_bias)
+
+
+def are_at(load_buses: Sequence[int], places: Collection[Place]) -> BoolArray:
+    """Return which loads stand at one of some places: buses, or pairs of a bus and a number."""
+    known = frozenset(places)
+    pairs = zip(load_buses, numbers_at_buses(load_buses), strict=True)
+    return np.array([bus in known or (bus, number) in known for bus, number in pairs], dtype=bool)
+
+
+def consumer_places(load_buses: Sequence[int], are_consumers: Sequence[bool]) -> list[Place]:
+    """Return the places of consumers, in the order of the network."""
+    at: dict[int, list[bool]] = {}
+    for bus, is_consumer in zip(load_buses, are_consumers, strict=True):
+        at.setdefault(bus, []).append(is_consumer)
+    return [
+        place
+        for bus, those in at.items()
+        for place in (
+            [bus] if all(those) else [(bus, i) for i, is_one in enumerate(those, 1) if is_one]
+        )
+    ]
 
 
 def _has_bias(mechanism: Mechanism) -> bool:
@@ -136,14 +162,16 @@ def _are_consumers(network: Network, consumers: ConsumersLike) -> BoolArray:
         return np.ones(len(load_buses), dtype=bool)
     place = "--consumers (consumers in Python)"
     if isinstance(consumers, str | Path):
-        place, consumers = str(consumers), read_bus_list(Path(consumers))
+        place, consumers = str(consumers), read_load_list(Path(consumers))
     if not consumers:
         raise GridveilError(f"{place}: names no bus; say {ALL!r}, or drop it")
-    without = [bus for bus in consumers if bus not in load_buses]
+    known = set(load_buses) | set(zip(load_buses, network.loads.number.tolist(), strict=True))
+    without = [one for one in consumers if one not in known]
     if without:
         more = f" and {len(without) - 1} more" if len(without) > 1 else ""
         raise GridveilError(
             f"{place}: {without[0]!r}{more} is not the number of a bus with a load of "
-            f"{network.name}; consumers are named by the buses of their loads"
+            f"{network.name}; consumers are named by the buses of their loads, one of several at a "
+            "bus by its number too"
         )
-    return np.isin(load_buses, list(consumers))
+    return are_at(load_buses, consumers)

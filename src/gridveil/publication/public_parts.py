@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from gridveil.arrays import IntArray
+from gridveil.network.load_tables import Place
 from gridveil.network.network import Network
 from gridveil.publication.post_processing import PostProcessing
-from gridveil.publication.statements import COSTS_DERIVED, COSTS_PUBLISHED
+from gridveil.publication.statements import COSTS, TARGET_DERIVED, TARGET_PUBLISHED
 
 _SHOWN = 5
 """Components that are named; the others are counted."""
@@ -24,30 +25,33 @@ def public_parts(
     kept: Collection[str],
     done: PostProcessing,
     ratings: str = "",
+    target: str = COSTS,
 ) -> tuple[str, ...]:
     """Return what is published as it is, a phrase for each kind.
 
     Args:
         network: The network.
-        provenance: Where the costs O* come from.
+        provenance: Where what generators are held to comes from.
         kept: What of the source file is published as it stands.
         done: What is done to the private loads.
         ratings: Where the ratings of loads were published; empty where none are used.
+        target: What generators are held to.
     """
     rated = (f"the rating of every load, from {ratings}",) if ratings else ()
-    return (*_parts(network, provenance, kept), *rated, *_declared(network, done))
+    return (*_parts(network, provenance, kept, target), *rated, *_declared(network, done))
 
 
-def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator[str]:
+def _parts(network: Network, provenance: str, kept: Collection[str], target: str) -> Iterator[str]:
     buses, gens, lines = network.buses, network.generators, network.lines
     yield f"the name {network.name!r} and the base of {network.base_mva:g} MVA"
-    yield f"which {len(network.loads)} buses have a load, but not how large it is"
+    yield _load_places(network)
     yield (
         f"{len(network.case.tables['bus'])} buses with numbers, areas, zones, base and limit "
         "voltages"
     )
     yield f"{len(lines)} lines and transformers in service: ends, impedances, taps, limits"
-    yield f"{len(gens)} generators in service: bus, limits, cost functions"
+    costs = "cost functions" if network.has_costs else "without costs"
+    yield f"{len(gens)} generators in service: bus, limits, {costs}"
     consumers = np.flatnonzero((gens.p_min < 0) & (gens.p_max <= 0))
     if len(consumers):
         names = [network.generator_name(g) for g in consumers]
@@ -67,25 +71,41 @@ def _parts(network: Network, provenance: str, kept: Collection[str]) -> Iterator
     idle = out["branch"] - len(lines) + out["gen"] - len(gens)
     if idle:
         yield f"{idle} lines and generators that are out of service, with all their columns"
-    if provenance == COSTS_PUBLISHED:
-        yield "the costs O*, which were published before"
-    if provenance == COSTS_DERIVED:
-        yield "the costs O* of the raw loads, by your declaration"
+    if provenance == TARGET_PUBLISHED:
+        yield f"{target}, which {_was(target)} published before"
+    if provenance == TARGET_DERIVED:
+        yield f"{target} of the raw loads, by your declaration"
     yield from (f"{kind} of the source file, as they stand" for kind in kept)
+
+
+def _was(target: str) -> str:
+    return "were" if target == COSTS else "was"
 
 
 def _declared(network: Network, done: PostProcessing) -> Iterator[str]:
     """Give what the owner declares of consumers."""
     consumers = done.consumers(network.load_buses)
     if consumers:
-        names = [f"bus {number}" for number in consumers]
-        yield f"that {_count(names, 'load')} never {_feed(names)} power back: {_listed(names)}"
+        names = [_place_name(place) for place in consumers]
+        count = done.consumer_count
+        loads = f"{count} load{'' if count == 1 else 's'}"
+        yield f"that {loads} never {'feeds' if count == 1 else 'feed'} power back: {_listed(names)}"
     if done.power_factor is not None:
         yield f"that their power factor is {done.power_factor:g} or more"
 
 
-def _feed(names: Sequence[str]) -> str:
-    return "feeds" if len(names) == 1 else "feed"
+def _load_places(network: Network) -> str:
+    """Say that the places of loads are public, and that their sizes are not."""
+    loads, buses = len(network.loads), len(set(network.load_buses))
+    where = f"which {buses} buses have a load, but not how large it is"
+    if loads > buses:
+        where = f"which {buses} buses have how many of {loads} loads, but not how large each is"
+    idle = len(network.listed_loads) - loads
+    return f"{where}; the buses of {idle} loads that are out of service" if idle else where
+
+
+def _place_name(place: Place) -> str:
+    return f"bus {place}" if isinstance(place, int) else f"load {place[1]} of bus {place[0]}"
 
 
 def _count(names: Sequence[str], noun: str) -> str:

@@ -18,8 +18,9 @@ from gridveil.privacy.mechanisms.product_laplace import ProductLaplace
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import moved_to_total
 from gridveil.publication.choices import total_distance
-from gridveil.publication.costs import PublicCosts, private_costs
 from gridveil.publication.post_processing import NO_POST_PROCESSING, PostProcessing
+from gridveil.publication.target_choice import private_target
+from gridveil.publication.targets import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +31,9 @@ class Steps:
     method: FidelityMethod
     band: BandKind
     beta: float
-    costs: PublicCosts | None
-    """The costs O*; None computes private ones."""
+    target: Target | None
+    """The costs O* or the dispatch p*; None computes what is private of them, if the band is around
+    anything."""
     cost_budget: Fraction
     """The part of ε that buys a private total load; 0 buys none."""
     post_processing: PostProcessing = NO_POST_PROCESSING
@@ -50,24 +52,27 @@ class Steps:
 
     def problems(
         self, network: Network, private: NoisyLoads
-    ) -> tuple[PublicCosts, list[FidelityProblem]]:
-        """Return the costs O*, and the problems of the fidelity phase in the order to try them.
+    ) -> tuple[Target | None, list[FidelityProblem]]:
+        """Return costs or dispatch, and the problems of the fidelity phase in the order to try.
 
-        Private costs are those of loads that work, the bias of their noise taken out. So where
-        nothing else is found from the private loads, it is from these.
+        Private costs, or a private dispatch, are those of loads that work, the bias of their noise
+        taken out. So where nothing else is found from the private loads, it is from these.
         """
-        done, costs = self.post_processing, self.costs
-        target = done.applied_to(private, self.mechanism)
-        targets = [target]
-        if costs is None:
-            loads = np.stack([target.p, target.q], axis=1)
-            weights = metric_weights(target.guarantee, loads)
+        done, target = self.post_processing, self.target
+        processed = done.applied_to(private, self.mechanism)
+        draws = [processed]
+        if target is None and self.band is not BandKind.NONE:
+            loads = np.stack([processed.p, processed.q], axis=1)
+            weights = metric_weights(processed.guarantee, loads)
             unbiased = done.unbiased(loads, self.mechanism)
-            found, near = private_costs(network, unbiased, self.cost_budget, weights, done.limits)
-            costs = found.for_beta(self.beta)
+            found, near = private_target(
+                network, self.band, unbiased, self.cost_budget, weights, done.limits
+            )
+            target = found.for_beta(self.beta, network)
             if not np.array_equal(near, unbiased):
-                targets.append(replace(target, p=near[:, 0], q=near[:, 1]))
+                draws.append(replace(processed, p=near[:, 0], q=near[:, 1]))
+        values = np.zeros(0) if target is None else target.for_fidelity(network.base_mva)
         problems = fidelity_problems(
-            network, targets, costs.values, self.beta, self.method, self.band, done.limits
+            network, draws, values, self.beta, self.method, self.band, done.limits
         )
-        return costs, problems
+        return target, problems

@@ -75,25 +75,29 @@ def stated_interval(
         epsilon_costs: What a private total took of ε.
         post_processing: What was done to the private loads.
     """
-    noise = _noise(parameters, epsilon_costs, post_processing)
+    noise = _noise(parameters, epsilon_costs, post_processing, len(opf.network.loads))
     return None if noise is None else cost_interval(opf, noise)
 
 
 def _noise(
-    parameters: Mapping[str, str], epsilon_costs: float, post_processing: PostProcessing
+    parameters: Mapping[str, str],
+    epsilon_costs: float,
+    post_processing: PostProcessing,
+    in_service: int,
 ) -> LoadNoise | None:
-    """Return what drew the noise, if the parameters say all of it."""
+    """Return what drew the noise of the loads in service, if the parameters say all of it."""
     try:
         mechanism = MECHANISMS.get(parameters.get("mechanism", "")).from_parameters(parameters)
         if mechanism is None:
             return None
         if not epsilon_costs:
-            return LoadNoise(mechanism, None, post_processing)
+            return LoadNoise(mechanism.of_first(in_service), None, post_processing)
         promise = mechanism.guarantee()
         alpha = promise.largest_distance
         if alpha is None or promise.kind is not Metric.ABSOLUTE:
             return None
-        return LoadNoise(mechanism, ProductLaplace.of(epsilon_costs, alpha), post_processing)
+        total = ProductLaplace.of(epsilon_costs, alpha)
+        return LoadNoise(mechanism.of_first(in_service), total, post_processing)
     except GridveilError:  # of parameters that no mechanism can have
         return None
 

@@ -26,7 +26,7 @@ from gridveil import (
     solve_acopf,
     verify,
 )
-from gridveil.cli.main import app
+from gridveil.cli.app import app
 from gridveil.federation.deployment.contribution import read_contribution
 from gridveil.federation.deployment.noise import party_owner
 from gridveil.federation.names import COORDINATOR

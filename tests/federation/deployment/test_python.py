@@ -14,10 +14,11 @@ from gridveil.federation.deployment.federate import federate
 from gridveil.federation.deployment.local_configs import write_configs
 from gridveil.federation.deployment.members import coordinator, party
 from gridveil.federation.deployment.processes import run_members
-from gridveil.federation.partition.ownership import partition
+from gridveil.federation.partition.ownership import partition, write_partition
 from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport import certs
+from tests.cases import in_parts
 
 pytest.importorskip("zenoh", reason="Zenoh is an extra")
 
@@ -43,6 +44,27 @@ def test_federate_makes_a_release_that_verifies(tmp_path, ledger):
     assert seen[0] == ["coordinator", "party-1", "party-2"]
     assert "verification and report" in logged
     assert {float(account.spent) for account in Ledger(ledger).accounts()} == {1.0}
+
+
+def test_several_loads_at_a_bus_of_different_parties_are_released_each(tmp_path, ledger):
+    network, path = in_parts(load_case(CASE)), tmp_path / "parties.csv"
+    write_partition(partition(network, 2), network, path)
+    rows = path.read_text().splitlines()
+    assert "load,3/2,party-1" in rows
+    path.write_text("\n".join(rows).replace("load,3/2,party-1", "load,3/2,party-2") + "\n")
+    costs = solve_acopf(network).generator_costs
+    made = federate(
+        network, partition=path, beta=0.1, costs=costs, costs_source="a market report",
+        ledger=ledger, max_iterations=300,
+    )  # fmt: skip
+    made.save(tmp_path / "out")
+    assert verify(tmp_path / "out").ok
+    assert made.certificate.load_buses == [2, 2, 3, 3, 4, 4]
+    spent = {account.key: float(account.spent) for account in Ledger(ledger).accounts()}
+    # In the one ledger of both, a load may count as its twin at the bus, which is not in its part.
+    assert spent.keys() == {f"load {i}" for i in range(6)}
+    assert min(spent.values()) == 1.0
+    assert {spent[f"load {i}"] for i in (0, 1, 4, 5)} == {1.0}
 
 
 @pytest.mark.parametrize(

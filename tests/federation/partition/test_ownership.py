@@ -5,7 +5,7 @@ import pytest
 from gridveil import load_case
 from gridveil.errors import GridveilError
 from gridveil.federation.partition.ownership import (
-    component_numbers,
+    component_names,
     partition,
     read_partition,
     write_partition,
@@ -21,7 +21,7 @@ def test_parts_are_of_a_size_and_every_component_has_a_party(count):
     sizes = [found.buses.count(party) for party in found.parties]
     assert max(sizes) - min(sizes) <= 1
     owners = (found.buses, found.loads, found.generators, found.lines)
-    for named, parties in zip(component_numbers(NETWORK).values(), owners, strict=True):
+    for named, parties in zip(component_names(NETWORK).values(), owners, strict=True):
         assert len(named) == len(parties)
 
 

@@ -13,7 +13,7 @@ from gridveil.federation.partition.local_agents import build_local_agents
 from gridveil.federation.partition.ownership import partition, write_partition
 from gridveil.federation.partition.slices import Slice, parse_slice
 from gridveil.federation.partition.splitting import split, write_slices
-from gridveil.network.load_keys import branch_digest
+from gridveil.network.surroundings import branch_digest
 from gridveil.privacy.ledger.matching import branches_of
 from gridveil.publication.costs import derived_costs
 

@@ -1,12 +1,14 @@
 """A federation says, iteration for iteration and to the bit, what one process says."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from gridveil import load_case
 from gridveil.federation.partition.ownership import Partition, partition
-from tests.cases import ISOLATED_LOADS, NESTA, NESTA_FILES, needs_nesta
+from tests.cases import ISOLATED_LOADS, NESTA, NESTA_FILES, in_parts, needs_nesta
 from tests.federation.in_process import federated, joined, problem, together
 from tests.relative_noise import relative_loads
 
@@ -83,6 +85,17 @@ def test_every_party_weighs_its_own_loads(case, count, tmp_path):
         lambda network: relative_loads(network, 1),
         max_iterations=ITERATIONS,
     )
+
+
+def test_several_loads_at_a_bus_that_parties_share(tmp_path):
+    def shared(network):
+        found = partition(network, 3)
+        others = {"party-1": "party-2", "party-2": "party-3", "party-3": "party-1"}
+        pairs = zip(found.loads, network.loads.number.tolist(), strict=True)
+        loads = tuple(others[owner] if number == 2 else owner for owner, number in pairs)
+        return replace(found, loads=loads)
+
+    assert_same(in_parts(load_case("case14_ieee")), shared, tmp_path, max_iterations=80)
 
 
 def test_one_party_is_a_federation_too(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridveil import CaseError, load_case, save_case
+from gridveil import CaseError, GridveilError, load_case, save_case
 from gridveil.network.formats.base import CaseFormat
 from gridveil.network.formats.registry import FORMATS, format_for, format_of
 from gridveil.network.library import find_case
@@ -139,18 +139,65 @@ def test_a_format_that_does_not_keep_to_the_interface_is_named(installed, tmp_pa
 
 
 def test_ours_are_subclasses_under_their_own_name():
-    for name in ("matpower", "pandapower"):
+    for name in filter(FORMATS.is_ours, FORMATS.names):
         assert issubclass(FORMATS.get(name), CaseFormat)
         assert FORMATS.get(name).name == name
 
 
-def test_a_file_of_no_format_is_told_which_are_read(tmp_path):
-    path = tmp_path / "case.raw"
-    path.write_text("0, 100.0, 33\n")
-    with pytest.raises(
-        CaseError, match=r"case\.raw: not a case file; .*matpower \(\.m\), pandapow"
-    ):
+@pytest.mark.parametrize(
+    ("name", "content", "looks"),
+    [
+        ("case.pwb", b"\x01\x02\0PW", "a PowerWorld case: save it there as PSS/E raw data"),
+        ("case.sav", b"\0\0", "a saved case of PSS/E: save it there as raw data"),
+        ("case.data", b"%PDF-1.7", "a PDF document"),
+        ("case.json", b'{"nodes": []}', "JSON"),
+        ("case.data", b"Dear colleague", "plain text"),
+        ("case.data", b"\x01\0\x02", "binary data"),
+        ("case.data", b"", "an empty file"),
+    ],
+)
+def test_a_file_of_no_format_is_told_what_it_looks_like(name, content, looks, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(CaseError) as caught:
         load_case(path)
+    assert str(caught.value).startswith(f"{path}: not a case file: it looks like {looks}")
+    for suffix in (".m", ".json", ".raw", ".zip", ".xiidm", ".uct", ".ieee", ".mat"):
+        assert suffix in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("case.raw", "0, 100.0, 33\n\n\n"),
+        ("case.xiidm", '<iidm:network xmlns:iidm="http://www.powsybl.org/schema/iidm/1_12"/>'),
+        ("case.uct", "##C\n##N\n##L\n"),
+    ],
+)
+def test_a_missing_extra_is_told_with_the_command(name, content, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pypowsybl", None)
+    (tmp_path / name).write_text(content + "0 /\n" * 25)
+    with pytest.raises(GridveilError, match=r"pip install 'gridveil\[formats\]'"):
+        load_case(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["net.raw", "net.xml", "net.zip", "net.mat", "net.xiidm"])
+def test_a_missing_file_is_no_missing_name(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(GridveilError, match=f"{name}: no such file"):
+        load_case(name)
+
+
+def test_a_folder_without_profiles_is_none(tmp_path):
+    (tmp_path / "case.m").write_text(TINY.text())
+    with pytest.raises(GridveilError, match="is a folder, not a case file"):
+        load_case(tmp_path)
+
+
+def test_formats_that_are_only_read_say_so(tmp_path):
+    with pytest.raises(GridveilError, match="psse files are not written from nothing"):
+        save_case(TINY.network(), tmp_path / "case.raw")
+    assert not (tmp_path / "case.raw").exists()
 
 
 def test_content_decides_where_no_format_has_the_suffix(tmp_path):

@@ -21,7 +21,7 @@ from gridveil.opf.interior_point.cuda.backend import GPU, GPUOperations, ManyMat
 from gridveil.opf.interior_point.solve import minimise_batch
 from gridveil.opf.program import batch_of
 from gridveil.opf.solvers import Solver, using
-from gridveil.opf.starting_point import starting_point
+from gridveil.opf.start import starting_point
 
 COMPILER = shutil.which("g++") or shutil.which("c++")
 PRELUDE = """

@@ -10,7 +10,7 @@ from gridveil.opf.interior_point import structure as patterns
 from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.linear_system import Effort, LinearSystem
 from gridveil.opf.interior_point.structure import structure_of
-from gridveil.opf.starting_point import starting_point
+from gridveil.opf.start import starting_point
 
 RANDOM = np.random.default_rng(5)
 

@@ -13,7 +13,7 @@ from gridveil.opf.interior_point.method import Options
 from gridveil.opf.interior_point.solve import INFEASIBLE, minimise_batch, minimise_one
 from gridveil.opf.program import batch_of
 from gridveil.opf.solvers import Solver, using
-from gridveil.opf.starting_point import starting_point
+from gridveil.opf.start import starting_point
 
 
 def problem(name, factor=1.0):

@@ -16,7 +16,8 @@ from gridveil.federation.deployment.noise import draw_noisy_loads, party_owner, 
 from gridveil.federation.partition.ownership import partition
 from gridveil.federation.partition.splitting import split
 from gridveil.federation.protocol.settings import Run
-from gridveil.network.formats.pandapower import net_from_network, network_from_net
+from gridveil.network.formats.pandapower_reader import network_from_net
+from gridveil.network.formats.pandapower_writer import net_from_network
 from gridveil.privacy.ledger.ledger import Ledger
 from gridveil.privacy.ledger.owner import owner_of
 from gridveil.privacy.ledger.records import BudgetExceededError, Hours, RegisterChoice

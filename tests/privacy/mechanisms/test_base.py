@@ -153,7 +153,7 @@ def test_the_name_of_another_mechanism_is_refused(ledger):
     assert Ledger(ledger).accounts() == []
 
 
-@pytest.mark.parametrize("mechanism", [ProductLaplace, object(), 3, None])
+@pytest.mark.parametrize("mechanism", [ProductLaplace, object(), 3])
 def test_what_is_no_mechanism_is_refused(ledger, mechanism):
     with pytest.raises(GridveilError, match="a name or an object of a subclass of gridveil"):
         release("case5_pjm", ledger, mechanism=mechanism)

@@ -72,15 +72,16 @@ def test_every_load_is_released(load):
     assert np.isfinite(MECHANISM.from_grid(steps)).all()
 
 
-@pytest.mark.parametrize(("load", "distance"), [((0.0, 0.0), "0.01"), ((1.0, -0.3), "0.4")])
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("load", [0.0, -1e-4, 1e-4, -0.01, 0.01, 1.0])
 def test_released_steps_follow_the_distribution(load, distance):
     """Noise on u and τ of a load, χ² against the exact probabilities of bands of steps."""
     mechanism = RelativeLaplace.of(1, distance)
-    loads = np.tile([load], (60_000, 1))
+    loads = np.tile([[load, -0.3 * load]], (20_000, 1))
     noise = mechanism.release(mechanism.to_grid(loads)) - mechanism.to_grid(loads[:1])
     assert bands_fit(noise[:, 0], mechanism.scale) > 1e-6
     assert bands_fit(noise[:, 1], mechanism.scale) > 1e-6
-    assert bands_fit(noise[:, 0], 1.05 * mechanism.scale) < 1e-6, "the test can fail"
+    assert bands_fit(noise[:, 0], 1.1 * mechanism.scale) < 1e-6, "the test can fail"
 
 
 def bands_fit(noise, scale, bands=40):
@@ -148,7 +149,9 @@ def test_a_load_of_zero_may_come_out_negative_and_large_ones_do_not():
     loads = np.array([[0.0, 0.0], [1.0, 1.0]] * 5_000)
     private = MECHANISM.from_grid(MECHANISM.release(MECHANISM.to_grid(loads)))
     assert (private[::2] < 0).mean() == pytest.approx(0.5, abs=0.05)
-    assert (private[1::2] > 0).all()
+    p, q = private[1::2].T
+    assert (p > 0).all()  # a load of 100 floors: 1e-23
+    assert (q < 0).mean() < 0.002  # 8e-5 each
     assert MECHANISM.noise_variance() is None
 
 

@@ -57,3 +57,22 @@ def test_uniform_below_is_uniform():
     draws = exact.uniform_below(np.full(DRAWS, 7))
     assert stats.chisquare(np.bincount(draws, minlength=7)).pvalue > 1e-6
     assert draws.max() == 6
+
+
+@pytest.mark.parametrize("count", [0, 1, 9_999, 40_001])
+def test_discrete_laplace_has_its_distribution_on_any_number_of_threads(count):
+    scale, last = 3.0, 20
+    draws = exact.discrete_laplace(count, scale)
+    assert (draws.shape, draws.dtype) == ((count,), np.dtype(np.int64))
+    if count > last:
+        values = np.arange(-last, last + 1)
+        weights = np.tanh(1 / (2 * scale)) * np.exp(-np.abs(values) / scale)
+        weights[[0, -1]] /= 1 - np.exp(-1 / scale)  # and all beyond
+        found = np.bincount(np.clip(draws, -last, last) + last, minlength=len(values))
+        assert stats.chisquare(found, weights * count).pvalue > 1e-6
+
+
+def test_threads_have_noise_of_their_own():
+    half = 20_000
+    draws = exact.discrete_laplace(2 * half, 1e6)
+    assert np.mean(draws[:half] == draws[half:]) < 0.01

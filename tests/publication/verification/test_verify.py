@@ -21,11 +21,16 @@ from cryptography.hazmat.primitives.serialization import (
 from gridveil import Ledger, PolarLaplace, PublicBounds, load_case, release, solve_acopf, verify
 from gridveil.claims import ClaimVerdict
 from gridveil.errors import GridveilError
-from gridveil.network.conversion import in_service
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.redraw import redrawn_page
-from gridveil.publication.signing import read_private_key, read_public_key
+from gridveil.publication.signing import (
+    as_verification_key,
+    check_signature,
+    read_private_key,
+    read_public_key,
+)
+from tests.publication.forging import with_loads
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +75,43 @@ def test_any_byte_changed_is_found(out, name):
     assert "files" in broken(out)
 
 
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory):
+    """A signed release by agents, which has every file that a release can have, and its key."""
+    folder, key = tmp_path_factory.mktemp("signed"), Ed25519PrivateKey.generate()
+    found = release("case5_pjm", folder / "ledger.sqlite", method="admm", beta=0.05, key=key)
+    found.save(folder / "out")
+    return folder / "out", key.public_key()
+
+
+@pytest.mark.parametrize("name", ["history.csv", "certificate.json", "certificate.sig"])
+def test_any_bit_changed_in_the_other_files_is_found(signed, tmp_path, name):
+    folder, key = signed
+    assert len(list(folder.iterdir())) == 7
+    assert verify(folder, key).ok
+    shutil.copytree(folder, tmp_path / "out")
+    data = (folder / name).read_bytes()
+    choose = random.Random(7)
+    for position in choose.sample(range(len(data)), 40):
+        changed = bytearray(data)
+        changed[position] ^= 1 << choose.randrange(8)
+        (tmp_path / "out" / name).write_bytes(bytes(changed))
+        assert not verify(tmp_path / "out", key).ok, position
+        if name != "certificate.sig":  # of which nobody knows anything without the key
+            assert not verify(tmp_path / "out").ok, position
+
+
+def test_every_bit_of_a_signature_counts(signed):
+    folder, key = signed
+    certificate, data = ((folder / f"certificate.{end}").read_bytes() for end in ("json", "sig"))
+    public = as_verification_key(key)
+    assert check_signature(data, certificate, public).is_genuine
+    for bit in range(8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert not check_signature(bytes(changed), certificate, public).is_genuine, bit
+
+
 def leaves(value, path=()):
     if isinstance(value, dict):
         for key, item in value.items():
@@ -106,11 +148,10 @@ def resealed(folder, change):
     change(content)
     certificate = Certificate.model_validate(content)
     case = parse_matpower((folder / "network.m").read_text(), "network.m", certificate.network)
-    numbers = np.array(certificate.load_buses, dtype=float)
     with suppress(Exception):  # of numbers that no page can show
-        rows = in_service(case).rows_of(numbers)
         positions = (folder / "positions.csv").read_bytes()
-        page = redrawn_page(certificate, case, rows, positions, None)
+        loads = with_loads(case, certificate.load_buses)
+        page = redrawn_page(certificate, loads, positions, None)
         (folder / "report.html").write_bytes(page)
         digest = hashlib.sha256(page).hexdigest()
         files = {**certificate.files, "report.html": digest}
@@ -121,7 +162,7 @@ def resealed(folder, change):
 def test_other_loads_with_fitting_digests_break_the_claims(out):
     for name in ("network.m", "loads.csv"):
         text = (out / name).read_text()
-        load = (out / "loads.csv").read_text().splitlines()[3].split(",")[1]
+        load = (out / "loads.csv").read_text().splitlines()[3].split(",")[2]
         (out / name).write_text(text.replace(load, repr(float(load) + 1.0)))
 
     def change(content):

@@ -14,7 +14,13 @@ from gridveil.errors import GridveilError
 from gridveil.federation.deployment.contribution import Contribution, read_contribution
 from gridveil.federation.deployment.noise import run_mechanism
 from gridveil.federation.deployment.outcome import Outcome, read_outcome
-from gridveil.federation.partition.ownership import BUS, GENERATOR, LOAD, component_numbers
+from gridveil.federation.partition.ownership import (
+    BUS,
+    GENERATOR,
+    LOAD,
+    component_names,
+    load_name,
+)
 from gridveil.federation.protocol.settings import Run
 from gridveil.fidelity.agents import Agents
 from gridveil.fidelity.bands import cost_bands
@@ -33,10 +39,11 @@ from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import Origin
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
-from gridveil.publication.costs import Provenance, PublicCosts
+from gridveil.publication.costs import PublicCosts
 from gridveil.publication.make import Basis, Release, certify, draft
 from gridveil.publication.signing import read_private_key
-from gridveil.publication.statements import DERIVED_SOURCE, private_source
+from gridveil.publication.statements import derived_source, private_source
+from gridveil.publication.targets import Provenance
 
 
 def assemble(
@@ -83,7 +90,7 @@ def assemble(
         network,
         read,
         provenance,
-        {Provenance.DERIVED: DERIVED_SOURCE, Provenance.PRIVATE: private_source(0.0)}.get(
+        {Provenance.DERIVED: derived_source(), Provenance.PRIVATE: private_source(0.0)}.get(
             provenance, costs_source
         ),
         None if outcome is None else outcome.residuals,
@@ -108,7 +115,9 @@ def assemble_release(
     """
     _check(network, contributions)
     first = contributions[0]
-    public = _public_costs(network, contributions, provenance, source).for_beta(first.run.beta)
+    public = _public_costs(network, contributions, provenance, source).for_beta(
+        first.run.beta, network
+    )
     restored = _restored(network, contributions, public.values)
     basis = Basis(
         release_id=first.run.id,
@@ -117,9 +126,9 @@ def assemble_release(
         origin=Origin.EXACT,
         epsilon_costs=0.0,
         entry=_entry(contributions),
-        costs=public,
+        target=public,
         beta=first.run.beta,
-        band=BandKind.GENERATOR,
+        band=BandKind.COST,
         method=Agents,
     )
     return certify(blank(network), basis, restored, _history(residuals), key)
@@ -140,9 +149,9 @@ def draft_of_run(network: Network, run: Run, costs: PublicCosts) -> Certificate:
         origin=Origin.EXACT,
         epsilon_costs=0.0,
         entry=Entry("", epsilon, epsilon, None),
-        costs=costs,
+        target=costs,
         beta=run.beta,
-        band=BandKind.GENERATOR,
+        band=BandKind.COST,
         method=Agents,
     )
     return draft(network, basis)
@@ -170,16 +179,16 @@ def _check(network: Network, contributions: Sequence[Contribution]) -> None:
         if (each.status, each.iterations) != (first.status, first.iterations):
             raise GridveilError(f"{each.party} and {first.party} ended differently")
     contributed = {
-        BUS: [bus.number for each in contributions for bus in each.buses],
-        LOAD: [bus for each in contributions for bus in each.load_buses],
-        GENERATOR: [generator.number for each in contributions for generator in each.generators],
+        BUS: [str(bus.number) for each in contributions for bus in each.buses],
+        LOAD: [load_name(load.bus, load.number) for each in contributions for load in each.loads],
+        GENERATOR: [str(gen.number) for each in contributions for gen in each.generators],
     }
-    numbers = component_numbers(network)
+    numbers = component_names(network)
     for component, found in contributed.items():
         _check_complete(component, numbers[component], found)
 
 
-def _check_complete(component: str, expected: Sequence[int], found: Sequence[int]) -> None:
+def _check_complete(component: str, expected: Sequence[str], found: Sequence[str]) -> None:
     """Refuse components that no party contributes, two contribute, or the network lacks."""
     repeated = sorted(number for number, count in Counter(found).items() if count > 1)
     if repeated:
@@ -204,8 +213,8 @@ def _provenance(contributions: Sequence[Contribution]) -> Provenance:
 def _public_costs(
     network: Network, contributions: Sequence[Contribution], provenance: Provenance, source: str
 ) -> PublicCosts:
-    costs = {gen.number: gen.public_cost for each in contributions for gen in each.generators}
-    values = np.array([costs[number] for number in component_numbers(network)[GENERATOR]])
+    costs = {str(gen.number): gen.public_cost for each in contributions for gen in each.generators}
+    values = np.array([costs[number] for number in component_names(network)[GENERATOR]])
     return PublicCosts(values, provenance, source)
 
 
@@ -213,10 +222,12 @@ def _restored(
     network: Network, contributions: Sequence[Contribution], costs: FloatArray
 ) -> Restored:
     """Return what the parties agreed on after a last central step, evaluated like any result."""
-    numbers = component_numbers(network)
-    loads = {load.bus: load for each in contributions for load in each.loads}
-    gens = {gen.number: gen for each in contributions for gen in each.generators}
-    buses = {bus.number: bus for each in contributions for bus in each.buses}
+    numbers = component_names(network)
+    loads = {
+        load_name(load.bus, load.number): load for each in contributions for load in each.loads
+    }
+    gens = {str(gen.number): gen for each in contributions for gen in each.generators}
+    buses = {str(bus.number): bus for each in contributions for bus in each.buses}
     p, q = (
         np.array([getattr(loads[n], c) for n in numbers[LOAD]], dtype=float) for c in ("p", "q")
     )
@@ -234,9 +245,7 @@ def _restored(
     weights = metric_weights(_guarantee(contributions), target)
     best, solves, _ = nearest_loads(network, target, bands, None, (), start, weights)
     found = Found(best.status, best.p, best.q, best.point, bands, solves, first.iterations)
-    problem = FidelityProblem(
-        blank(network), target, costs, first.run.beta, BandKind.GENERATOR, weights
-    )
+    problem = FidelityProblem(blank(network), target, costs, first.run.beta, BandKind.COST, weights)
     return evaluate(problem, Agents.name, found, 0.0)
 
 

@@ -30,6 +30,8 @@ class ReleasedLoad(_Record):
     """A released load, in p.u."""
 
     bus: int
+    number: Annotated[int, Field(ge=1)] = 1
+    """Which load of the bus it is."""
     p: Finite
     q: Finite
 
@@ -116,9 +118,9 @@ def make_contribution(
             LedgerSeal(**asdict(seal)) for seal in (() if entry is None else entry.seals)
         ),
         loads=tuple(
-            ReleasedLoad(bus=bus, p=p, q=q)
-            for bus, p, q in zip(
-                party_slice.load_buses, result.p.tolist(), result.q.tolist(), strict=True
+            ReleasedLoad(bus=bus, number=number, p=p, q=q)
+            for (bus, number), p, q in zip(
+                party_slice.load_places, result.p.tolist(), result.q.tolist(), strict=True
             )
         ),
         generators=tuple(

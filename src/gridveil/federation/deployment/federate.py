@@ -20,11 +20,12 @@ from gridveil.federation.deployment.signals import exit_on_sigterm
 from gridveil.federation.partition.ownership import Partition, as_partition
 from gridveil.federation.partition.ownership import partition as assign_parties
 from gridveil.federation.partition.slices import Slice
-from gridveil.federation.partition.splitting import split
+from gridveil.federation.partition.splitting import choose_costs, split
 from gridveil.federation.protocol.compilation import compile_agents
 from gridveil.federation.protocol.settings import Run
 from gridveil.federation.transport.zenoh import require_zenoh
 from gridveil.fidelity.weights import metric_weights
+from gridveil.network.components import LoadList
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.privacy.calibration import Number, exact
@@ -35,20 +36,14 @@ from gridveil.privacy.ledger.owner import network_id, owner_of, register_choice
 from gridveil.privacy.ledger.records import RegisterChoice
 from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.case_file import blank
-from gridveil.publication.costs import (
-    CostsLike,
-    Provenance,
-    PublicCosts,
-    as_public_costs,
-    cost_provenance,
-    derived_costs,
-    private_costs,
-)
+from gridveil.publication.costs import CostsLike, PublicCosts, derived_costs, private_costs
 from gridveil.publication.explained import explained
 from gridveil.publication.make import Release
 from gridveil.publication.scan.scan import refuse_matches
 from gridveil.publication.signing import read_private_key
 from gridveil.publication.statements import private_source
+from gridveil.publication.target_choice import TargetChoice
+from gridveil.publication.targets import Provenance
 
 
 def federate(
@@ -124,10 +119,10 @@ def federate(
     if (parties is None) == (partition is None):
         raise GridveilError("give either parties, their number, or partition, a file")
     signing_key = read_private_key(Path(key)) if isinstance(key, str | Path) else key
-    network = as_network(network)
+    choice = choose_costs(as_network(network), costs, costs_source, declare_public)
+    network, provenance = choice.network, choice.provenance
     owned = _partition(network, parties, partition)
-    provenance = cost_provenance(costs, costs_source, declare_public)
-    public = _known_costs(network, provenance, costs, costs_source)
+    public = _costs_so_far(choice)
     name, distance, x0 = noise_choice(mechanism, hide, alpha, floor).resolved(network)
     with document_errors("federate"):
         run = Run(
@@ -166,7 +161,8 @@ def federate(
             signing_key,
         )  # fmt: skip
         private = _private_loads(network, slices, run, place, known)
-        follows = explained(network, made, private, None, (drafted.to_bytes(),))
+        texts = (drafted.to_bytes(),)
+        follows = explained(network, made, private, None, texts, LoadList.none())
         refuse_matches(made.files, network, follows, accept_matches)
         return made
 
@@ -190,18 +186,14 @@ def default_release_id(
     return f"{network.name}-federated-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _known_costs(
-    network: Network, provenance: Provenance, costs: CostsLike | None, source: str
-) -> PublicCosts:
+def _costs_so_far(choice: TargetChoice) -> PublicCosts:
     """Return costs that no private load is needed for; zeros in place of private ones."""
-    if isinstance(costs, PublicCosts):
-        return costs
-    if provenance is Provenance.DERIVED:
-        return derived_costs(network)
-    if provenance is Provenance.PRIVATE or costs is None:
-        nothing = np.zeros(len(network.generators))
-        return PublicCosts(nothing, provenance, private_source(0.0))
-    return as_public_costs(costs, source, network)
+    if isinstance(choice.known, PublicCosts):
+        return choice.known
+    if choice.provenance is Provenance.DERIVED:
+        return derived_costs(choice.network)
+    nothing = np.zeros(len(choice.network.generators))
+    return PublicCosts(nothing, choice.provenance, private_source(0.0))
 
 
 def _private_costs(network: Network, private: NoisyLoads, run: Run) -> PublicCosts:
@@ -210,7 +202,7 @@ def _private_costs(network: Network, private: NoisyLoads, run: Run) -> PublicCos
     weights = metric_weights(private.guarantee, loads)
     unbiased = run_mechanism(run).corrected(loads)
     costs, _ = private_costs(blank(network), unbiased, 0, weights)
-    return costs.for_beta(run.beta)
+    return costs.for_beta(run.beta, network)
 
 
 def _private_loads(
@@ -218,11 +210,11 @@ def _private_loads(
 ) -> NoisyLoads:
     """Draw the noise of every party, or take what the ledger has: each is drawn only once."""
     mechanism = run_mechanism(run)
-    private: dict[int, list[float]] = {}
+    private: dict[tuple[int, int], list[float]] = {}
     for part in slices:
         draw, _ = draw_noisy_loads(part, run, mechanism, ledger, register)
-        private.update(zip(part.load_buses, draw.noisy.reshape(2, -1).T.tolist(), strict=True))
-    p, q = np.array([private[bus] for bus in network.load_buses]).T
+        private.update(zip(part.load_places, draw.noisy.reshape(2, -1).T.tolist(), strict=True))
+    p, q = np.array([private[place] for place in network.listed_loads.places]).T
     return NoisyLoads(p, q, mechanism.guarantee(), Origin.EXACT, run.id)
 
 

@@ -107,7 +107,7 @@ def _own_places(party_slice: Slice, own: Layout, foreign: int) -> dict[_Key, Int
     loads, gens = len(party_slice.loads), len(party_slice.generators)
     places: dict[_Key, IntArray] = {}
     for i, load in enumerate(party_slice.loads):
-        places["load", load.bus, FROM] = np.array([i, loads + i])
+        places["load", *load.port] = np.array([i, loads + i])
     for g, generator in enumerate(party_slice.generators):
         place = 2 * loads + g
         places["generator", generator.number, FROM] = np.array([place, place + gens])
@@ -149,7 +149,7 @@ def _party_layout(
 def _exchanges(party_slice: Slice, places: dict[_Key, IntArray]) -> Iterable[Exchange]:
     """Give the exchange with each neighbour, its components sorted by kind, number and end."""
     at_buses_of: list[tuple[str, _Key]] = [
-        *((load.bus_owner, ("load", load.bus, FROM)) for load in party_slice.loads),
+        *((load.bus_owner, ("load", *load.port)) for load in party_slice.loads),
         *((gen.bus_owner, ("generator", gen.number, FROM)) for gen in party_slice.generators),
         *(
             (line.ends[end].owner, ("line", line.number, end))

@@ -90,14 +90,19 @@ def _by_column(network: Network, column: str) -> Sequence[str]:
     return [f"{column}-{value:g}".replace(".", "_") for value in values]
 
 
-def component_numbers(network: Network) -> dict[str, tuple[int, ...]]:
-    """Return the numbers of all components: a load's is its bus, others' their row, from 1."""
+def component_names(network: Network) -> dict[str, tuple[str, ...]]:
+    """Return what components are called: a load by its bus, others by their row, from 1."""
     return {
-        BUS: tuple(network.buses.number.tolist()),
-        LOAD: tuple(network.load_buses),
-        GENERATOR: tuple((network.generators.row + 1).tolist()),
-        LINE: tuple((network.lines.row + 1).tolist()),
+        BUS: tuple(map(str, network.buses.number.tolist())),
+        LOAD: tuple(load_name(*place) for place in network.listed_loads.places),
+        GENERATOR: tuple(map(str, (network.generators.row + 1).tolist())),
+        LINE: tuple(map(str, (network.lines.row + 1).tolist())),
     }
+
+
+def load_name(bus: int, number: int) -> str:
+    """Return what a load is called: 5 is the first or only load of bus 5, 5/2 the second."""
+    return str(bus) if number == 1 else f"{bus}/{number}"
 
 
 def write_partition(owned: Partition, network: Network, path: Path) -> None:
@@ -108,7 +113,7 @@ def write_partition(owned: Partition, network: Network, path: Path) -> None:
     rows = (
         (component, number, party)
         for (component, numbers), parties in zip(
-            component_numbers(network).items(), owners, strict=True
+            component_names(network).items(), owners, strict=True
         )
         for number, party in zip(numbers, parties, strict=True)
     )
@@ -124,35 +129,35 @@ def as_partition(partition: Partition | str | Path, network: Network) -> Partiti
 
 def read_partition(path: Path, network: Network) -> Partition:
     """Read a partition; refuse it if a component is missing, unknown or listed twice."""
-    known = {component: set(numbers) for component, numbers in component_numbers(network).items()}
-    owners: dict[tuple[str, int], str] = {}
+    known = {component: set(numbers) for component, numbers in component_names(network).items()}
+    owners: dict[tuple[str, str], str] = {}
     for place, row in read_rows(path, COLUMNS):
         component, number, party = (str(row[name]).strip() for name in COLUMNS)
         if component not in known:
             raise GridveilError(
                 f"{place}: no such component {component!r}; there are {', '.join(known)}"
             )
-        if not (number.isascii() and number.isdigit()) or int(number) not in known[component]:
+        if number not in known[component]:
             raise GridveilError(f"{place}: the network has no {component} {number} in service")
-        if (component, int(number)) in owners:
+        if (component, number) in owners:
             raise GridveilError(f"{place}: {component} {number} is listed twice")
         try:
-            owners[component, int(number)] = check_party_name(party)
+            owners[component, number] = check_party_name(party)
         except GridveilError as error:
             raise GridveilError(f"{place}: {error}") from None
     _check_complete(path, network, owners)
     return Partition(
         *(
             tuple(owners[component, number] for number in numbers)
-            for component, numbers in component_numbers(network).items()
+            for component, numbers in component_names(network).items()
         )
     )
 
 
-def _check_complete(path: Path, network: Network, owners: dict[tuple[str, int], str]) -> None:
+def _check_complete(path: Path, network: Network, owners: dict[tuple[str, str], str]) -> None:
     missing = [
         f"{component} {number}"
-        for component, numbers in component_numbers(network).items()
+        for component, numbers in component_names(network).items()
         for number in numbers
         if (component, number) not in owners
     ]

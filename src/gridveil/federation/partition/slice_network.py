@@ -69,6 +69,7 @@ def _loads(party_slice: Slice, index: dict[int, int]) -> Loads:
     values = party_slice.true_loads()
     return Loads(
         bus=np.array([index[bus] for bus in party_slice.load_buses], dtype=np.int64),
+        number=np.array([load.number for load in party_slice.loads], dtype=np.int64),
         p=values[:, 0],
         q=values[:, 1],
         row=np.full(len(values), _NO_ROW),

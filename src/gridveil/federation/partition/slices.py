@@ -6,16 +6,23 @@ and the voltage limits.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import document_errors
 from gridveil.federation.names import check_party_name
 from gridveil.files import read_file
-from gridveil.network.load_keys import bus_key
+from gridveil.network.source_loads import bus_key
 
 FROM, TO = 0, 1
 """The ends of a line; of a load and a generator, which have one end, `FROM`."""
@@ -35,8 +42,9 @@ class Port(_Record):
 
     component: Literal["load", "generator", "line"]
     number: int
-    end: Literal[0, 1] = 0
-    """Of a line: 0 for its from end, 1 for its to end."""
+    end: Annotated[int, Field(ge=0)] = 0
+    """Of a line: 0 for its from end, 1 for its to end. Of a load, whose number is that of its bus:
+    which load of the bus it is, from 0."""
     owner: str
 
 
@@ -56,6 +64,8 @@ class SliceLoad(_Record):
     """A load of the party, with its true values, which are for the owner only."""
 
     bus: int
+    number: Annotated[int, Field(ge=1)] = 1
+    """Which load of the bus it is."""
     bus_owner: str
     p: Finite = Field(repr=False)
     q: Finite = Field(repr=False)
@@ -63,6 +73,18 @@ class SliceLoad(_Record):
     """Its accounts in a ledger; none in slices before 0.3, where it is known by its bus."""
     branches: tuple[str, ...] = ()
     """Digests of those branches at its bus that are the party's own, and of what is next to it."""
+
+    @model_serializer(mode="wrap")
+    def _without_number_one(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = whole(self)
+        if self.number == 1:  # the only load of most buses
+            content.pop("number", None)
+        return content
+
+    @property
+    def port(self) -> tuple[int, int]:
+        """The number and the end of its port."""
+        return self.bus, self.number - 1
 
 
 class SliceGenerator(_Record):
@@ -154,7 +176,7 @@ class Slice(_Record):
     def _connected_components(self) -> list[tuple[str, int, int, int, str]]:
         """Return kind, number and end of the party's components, with their bus and its owner."""
         return [
-            *(("load", load.bus, FROM, load.bus, load.bus_owner) for load in self.loads),
+            *(("load", *load.port, load.bus, load.bus_owner) for load in self.loads),
             *(("generator", gen.number, FROM, gen.bus, gen.bus_owner) for gen in self.generators),
             *(
                 ("line", line.number, i, end.bus, end.owner)
@@ -178,9 +200,14 @@ class Slice(_Record):
         return [load.bus for load in self.loads]
 
     @property
+    def load_places(self) -> list[tuple[int, int]]:
+        """The bus of each load, and its number there."""
+        return [(load.bus, load.number) for load in self.loads]
+
+    @property
     def load_keys(self) -> list[tuple[str, ...]]:
         """The accounts of each load in a ledger."""
-        return [load.keys or (bus_key(load.bus),) for load in self.loads]
+        return [load.keys or (bus_key(load.bus, load.number),) for load in self.loads]
 
     def true_loads(self) -> FloatArray:
         """Return the true loads, of shape (loads, 2)."""

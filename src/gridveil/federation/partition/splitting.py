@@ -14,7 +14,6 @@ from gridveil.federation.partition.ownership import (
     LOAD,
     Partition,
     as_partition,
-    component_numbers,
 )
 from gridveil.federation.partition.slices import (
     FROM,
@@ -29,19 +28,14 @@ from gridveil.federation.partition.slices import (
 )
 from gridveil.network.costs import CostFunctions
 from gridveil.network.library import as_network
-from gridveil.network.load_keys import load_keys, surroundings
 from gridveil.network.network import Network
+from gridveil.network.surroundings import surroundings
 from gridveil.privacy.ledger.owner import network_id
 from gridveil.privacy.plausible_distance import plausible_range
-from gridveil.publication.costs import (
-    CostsLike,
-    Provenance,
-    PublicCosts,
-    as_public_costs,
-    cost_provenance,
-    derived_costs,
-)
+from gridveil.publication.costs import CostsLike, PublicCosts, derived_costs
 from gridveil.publication.folder import write_folder
+from gridveil.publication.target_choice import TargetChoice, choose_target
+from gridveil.publication.targets import Provenance
 
 T = TypeVar("T")
 
@@ -76,9 +70,9 @@ def split(
         >>> slices[0].party, slices[0].neighbours
         ('party-1', ('party-2', 'party-3'))
     """
-    network = as_network(network)
+    choice = choose_costs(as_network(network), costs, costs_source, declare_public)
+    network, public = choice.network, _costs(choice, costs)
     owned = as_partition(partition, network)
-    public = _costs(network, costs, costs_source, declare_public)
     buses = _buses(network, owned)
     loads = _loads(network, owned)
     generators = _generators(network, owned, public.values)
@@ -101,19 +95,30 @@ def split(
     ]
 
 
-def _costs(
+def choose_costs(
     network: Network,
     costs: CostsLike | None,
     source: str,
     declare_public: Collection[str] | str,
-) -> PublicCosts:
-    provenance = cost_provenance(costs, source, declare_public)
+) -> TargetChoice:
+    """Return what costs parties keep, or refuse a network that has none: parties know no others."""
+    choice = choose_target(network, None, costs, source, None, "", declare_public)
+    if not choice.band.on_costs:
+        raise GridveilError(
+            f"{network.name} has no generator costs, and parties keep bands on costs only. Give "
+            "marginal costs (--costs FILE; with_marginal_costs in Python), or make the release in "
+            "one place: gridveil release --band dispatch"
+        )
+    return choice
+
+
+def _costs(choice: TargetChoice, costs: CostsLike | None) -> PublicCosts:
     if isinstance(costs, PublicCosts):
         return costs
-    if provenance is Provenance.DERIVED:
-        return derived_costs(network)
-    if provenance is Provenance.PUBLISHED and costs is not None:
-        return as_public_costs(costs, source, network)
+    if isinstance(choice.known, PublicCosts):
+        return choice.known
+    if choice.provenance is Provenance.DERIVED:
+        return derived_costs(choice.network)
     raise GridveilError(
         "--costs (costs in Python): a slice holds the costs O* of its generators, and private ones "
         "follow from loads that no party has drawn yet. Give costs that were published "
@@ -151,15 +156,18 @@ def _buses(network: Network, partition: Partition) -> list[SliceBus]:
 def _ports(network: Network, partition: Partition) -> list[list[Port]]:
     """Return the ports of each bus: loads, generators, from ends and to ends, by number."""
     ports: list[list[Port]] = [[] for _ in range(len(network.buses))]
-    numbers, lines = component_numbers(network), network.lines
+    loads, gens, lines = network.loads, network.generators, network.lines
+    line, start, to = lines.row + 1, np.full(len(lines), FROM), np.full(len(lines), TO)
+    load, gen = network.buses.number[loads.bus], gens.row + 1
     connections = (
-        (LOAD, network.loads.bus, partition.loads, FROM),
-        (GENERATOR, network.generators.bus, partition.generators, FROM),
-        (LINE, lines.from_bus, partition.lines, FROM),
-        (LINE, lines.to_bus, partition.lines, TO),
+        (LOAD, loads.bus, load, loads.number - 1, partition.loads),
+        (GENERATOR, gens.bus, gen, np.full(len(gens), FROM), partition.generators),
+        (LINE, lines.from_bus, line, start, partition.lines),
+        (LINE, lines.to_bus, line, to, partition.lines),
     )
-    for component, buses, owners, end in connections:
-        for bus, number, owner in zip(buses.tolist(), numbers[component], owners, strict=True):
+    for component, buses, *columns, owners in connections:
+        numbers, ends = (column.tolist() for column in columns)
+        for bus, number, end, owner in zip(buses.tolist(), numbers, ends, owners, strict=True):
             ports[bus].append(
                 Port.model_validate(
                     {"component": component, "number": number, "end": end, "owner": owner}
@@ -178,17 +186,19 @@ def _loads(network: Network, partition: Partition) -> list[SliceLoad]:
     return [
         SliceLoad(
             bus=number[bus],
+            number=place[1],
             bus_owner=partition.buses[bus],
             p=p,
             q=q,
-            keys=keys,
+            keys=(identity.key,),
             branches=tuple(sorted(around[owner][i])),
         )
-        for i, (bus, (p, q), keys, owner) in enumerate(
+        for i, (bus, place, (p, q), identity, owner) in enumerate(
             zip(
                 network.loads.bus.tolist(),
+                network.listed_loads.places,
                 network.loads.values.tolist(),
-                load_keys(network).in_service,
+                network.load_identities,
                 partition.loads,
                 strict=True,
             )

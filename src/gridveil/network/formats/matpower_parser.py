@@ -14,7 +14,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from gridveil.network.case_file import COLUMNS, LOAD_COLUMNS, REQUIRED_COLUMNS, CaseFile, Table
+from gridveil.network.case_file import (
+    COLUMNS,
+    LOAD_COLUMNS,
+    NO_COST,
+    REQUIRED_COLUMNS,
+    CaseFile,
+    Table,
+)
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 
 _FUNCTION = re.compile(r"function\s++(?P<struct>\w++)\s*+=\s*+\w++\s*+(?:\(\s*+\)\s*+)?;?$")
@@ -66,6 +73,16 @@ def comments_of(text: str) -> list[str]:
     Nothing of them is code to the parser: both go through the lines of the text in the same way.
     """
     return [line.comment for line in _lines(text) if line.comment]
+
+
+def texts_of(cells: str) -> list[str]:
+    """Return the texts of a cell array, without their quotation marks.
+
+    Example:
+        >>> texts_of("{ 'coal'; 'wind' }")
+        ['coal', 'wind']
+    """
+    return [text[1:-1].replace(2 * text[0], text[0]) for text in _STRING.findall(cells)]
 
 
 @dataclass(frozen=True)
@@ -125,8 +142,10 @@ class _Parser:
         self._check_version()
         base_mva = self._base_mva()
         broken = {problem.component for problem in self._problems}
+        if "gencost" not in broken and not len(self._tables.get("gencost", ())):
+            self._leave_costs_out()
         for table in REQUIRED_COLUMNS:
-            if table not in self._sections:
+            if table not in self._sections and table not in self._tables:
                 reason = f"the file has no mpc.{table}"
                 self._problems.append(Problem(ProblemKind.MISSING, reason, table))
             elif table not in self._tables and table not in broken:
@@ -136,6 +155,20 @@ class _Parser:
             raise CaseError(self._source, self._problems)
         return CaseFile(
             self._source, name, self._text, base_mva, self._tables, self._sections, self._others
+        )
+
+    def _leave_costs_out(self) -> None:
+        """Give every generator of a file without costs a cost of 0."""
+        gen, line = self._tables.get("gen"), self._sections.get("gencost", 0)
+        if gen is None or ("gencost" in self._sections and "gencost" not in self._tables):
+            return
+        count = len(gen)
+        self._tables["gencost"] = Table(
+            "gencost",
+            line,
+            np.tile(NO_COST, (count, 1)),
+            np.full(count, line, dtype=np.int64),
+            np.zeros((count, 2), dtype=np.int64),
         )
 
     def _read_line(self, line: _Line) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS, CaseFile, Edit
 
+_TO_BRACKET = re.compile(r"(?:%[^\n]*|[^%\]])*\]")
+"""Up to the bracket that closes a table, past those in comments."""
 _TOKEN = re.compile(r"(?P<skipped>(?:%|\.\.\.)[^\n]*)|[^\s,%]+")
 
 
@@ -35,6 +37,33 @@ def text_of_tables(tables: Mapping[str, FloatArray], base_mva: float) -> str:
         rows = ["\t" + "\t".join(map(_short_text, row)) + ";" for row in values.tolist()]
         lines += ["", "%\t" + "\t".join(names), f"mpc.{table} = [", *rows, "];"]
     return "\n".join(lines) + "\n"
+
+
+def text_with_gencost(case: CaseFile, gencost: FloatArray) -> str:
+    """Return the text of the case with another table of costs; all else in it stays."""
+    there = "gencost" if "gencost" in case.sections else "gen"
+    table = case.tables[there]
+    assigned = re.compile(rf"(\w+)\.{there}\s*=\s*\[")
+    opened = assigned.search(case.text, _line_start(case.text, table.line))
+    assert opened is not None
+    last = max(int(table.row_spans.max(initial=0)), opened.end())
+    bracket = _TO_BRACKET.match(case.text, last)
+    assert bracket is not None
+    rows = ["\t" + "\t".join(map(_short_text, row)) + ";\n" for row in gencost.tolist()]
+    text = f"{opened[1]}.gencost = [\n{''.join(rows)}]"
+    if there == "gencost":
+        return case.text[: opened.start()] + text + case.text[bracket.end() :]
+    end = case.text.find("\n", bracket.end())
+    end = len(case.text) if end < 0 else end
+    return f"{case.text[:end]}\n\n{text};{case.text[end:]}"
+
+
+def _line_start(text: str, line: int) -> int:
+    """Return where a line begins, counted from 1."""
+    start = 0
+    for _ in range(line - 1):
+        start = text.index("\n", start) + 1
+    return start
 
 
 def _row_tokens(case: CaseFile, table: str, row: int) -> list[re.Match[str]]:

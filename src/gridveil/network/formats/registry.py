@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gridveil.errors import GridveilError
+from gridveil.network.formats.appearance import looks_like
 from gridveil.network.formats.base import CaseFormat
 from gridveil.network.problems import CaseError, Problem, ProblemKind
 from gridveil.registry import Registry
@@ -19,6 +20,13 @@ FORMATS: Registry[CaseFormat] = Registry(
     {
         "matpower": "gridveil.network.formats.matpower:MatpowerFormat",
         "pandapower": "gridveil.network.formats.pandapower:PandapowerFormat",
+        "powermodels": "gridveil.network.formats.powermodels:PowerModelsFormat",
+        "matlab": "gridveil.network.formats.matlab:MatlabFormat",
+        "psse": "gridveil.network.formats.psse:PsseFormat",
+        "cgmes": "gridveil.network.formats.cgmes:CgmesFormat",
+        "xiidm": "gridveil.network.formats.xiidm:XiidmFormat",
+        "ucte": "gridveil.network.formats.ucte:UcteFormat",
+        "ieee-cdf": "gridveil.network.formats.ieee_cdf:IeeeCdfFormat",
     },
 )
 _DEFAULT = "matpower"
@@ -26,22 +34,23 @@ _DEFAULT = "matpower"
 
 
 def format_of(path: Path) -> CaseFormat:
-    """Return the format of an existing file.
+    """Return the format of an existing file or folder.
 
     The suffix decides together with the content. A file whose content no format recognises still
-    goes to the format that has its suffix, which then says what is wrong with it.
+    goes to the only format that has its suffix, which then says what is wrong with it.
 
     Raises:
         CaseError: No format has this suffix or recognises the content.
     """
-    for candidate in _with_suffix(path):
+    with_suffix = list(_with_suffix(path))
+    for candidate in (*with_suffix, *_all()):
         if _recognises(candidate, path):
             return candidate
-    for candidate in (*_with_suffix(path), *_all()):
-        if path.suffix.lower() in candidate.suffixes or _recognises(candidate, path):
-            return candidate
+    if len(with_suffix) == 1:
+        return with_suffix[0]
     known = ", ".join(map(_described, FORMATS.names))
-    raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, f"not a case file; formats: {known}")])
+    reason = f"not a case file: it looks like {looks_like(path)}. Formats that are read: {known}"
+    raise CaseError(path, [Problem(ProblemKind.NOT_A_CASE, reason)])
 
 
 def format_for(path: Path) -> CaseFormat:
@@ -53,6 +62,11 @@ def is_case_path(text: str) -> bool:
     """Return whether a text ends as the name of a case file does."""
     suffix = Path(text).suffix
     return bool(suffix) and any(_with_suffix(Path(text)))
+
+
+def is_case_folder(path: Path) -> bool:
+    """Return whether a path is a folder that some format reads as a whole."""
+    return path.is_dir() and any(_recognises(candidate, path) for candidate in _all())
 
 
 def _all() -> Iterator[CaseFormat]:

@@ -25,10 +25,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 
-from gridveil.network.load_keys import NEIGHBOURS, STRUCTURE
+from gridveil.network.surroundings import NEIGHBOURS, STRUCTURE
 
 Tokens = AbstractSet[str]
-"""What stands around a load, as load_keys.py has it."""
+"""What stands around a load, as surroundings.py has it."""
 
 _SAME = 0.5
 """Share of a network's loads that have an account with their key and a branch in common."""

@@ -5,23 +5,25 @@ import hashlib
 import numpy as np
 
 from gridveil.errors import GridveilError
-from gridveil.network.load_keys import branches, load_keys, surroundings
+from gridveil.network.components import LoadList
 from gridveil.network.network import Network
+from gridveil.network.surroundings import branches, surroundings
 from gridveil.privacy.ledger.records import LoadOwner, RegisterChoice
 
 
 def owner_of(network: Network, register: RegisterChoice | None = None) -> LoadOwner:
-    """Return the owner of all loads of a network, in the register it is said to belong to."""
-    keys = load_keys(network)
+    """Return the owner of the loads that a release lists, in the register it is said to be in."""
+    loads = network.listed_loads
+    idle = LoadList.none() if network.lists_idle_loads else network.idle_loads
     return LoadOwner(
         network=network_id(network),
         label=network.name,
         base_mva=network.base_mva,
-        buses=network.load_buses,
-        keys=keys.in_service,
-        surroundings=surroundings(network, network.load_buses),
-        idle=keys.idle,
-        idle_surroundings=surroundings(network, keys.idle_buses),
+        buses=loads.bus.tolist(),
+        keys=[(load.key,) for load in loads.identities],
+        surroundings=surroundings(network, loads.bus.tolist()),
+        idle=[load.key for load in idle.identities],
+        idle_surroundings=surroundings(network, idle.bus.tolist()),
         branches=branches(network),
         register=register,
     )

@@ -146,8 +146,8 @@ class Spending:
         is_absolute = self.charge.metric is Metric.ABSOLUTE
         if not is_absolute and any(len(keys) > 1 for keys in self.owner.keys):
             raise GridveilError(
-                "several loads stand at one bus and are released as their sum: a promise in per "
-                "cent of the sum says nothing of each. Join them in your file, or give α in MVA"
+                "the slice has the loads of a bus as their sum: a promise in per cent of the sum "
+                "says nothing of each. Split the network anew, or give α in MVA"
             )
 
 

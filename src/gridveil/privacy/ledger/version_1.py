@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from gridveil.errors import GridveilError
-from gridveil.network.load_keys import bus_key
+from gridveil.network.source_loads import bus_key
 from gridveil.privacy.ledger.balances import EVERY_REGISTER, digest_of_charges, distance_of
 from gridveil.privacy.ledger.chain import append, digest_of, json_of, now
 from gridveil.privacy.ledger.records import LOAD, Charge

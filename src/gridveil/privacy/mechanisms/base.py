@@ -180,6 +180,10 @@ class Mechanism(ABC):
         """The exact distance of each load, in p.u., where they differ."""
         return None
 
+    def of_first(self, count: int) -> "Mechanism":  # noqa: ARG002
+        """Return the mechanism of the first loads alone; itself where it is the same for all."""
+        return self
+
     def noise_variance(self) -> float | None:
         """Return the variance of P, and of Q, in p.u.², where it is the same for every load.
 

@@ -91,6 +91,10 @@ class Clamped(Mechanism):
         """The distances of the other mechanism."""
         return self.mechanism.load_distances
 
+    def of_first(self, count: int) -> "Clamped":
+        """Return the other mechanism and the bounds of the first loads alone."""
+        return Clamped(self.mechanism.of_first(count), self.bounds.of_first(count))
+
     def noise_variance(self) -> float | None:
         """Return the other mechanism's variance; clamping makes it smaller at the bounds."""
         return self.mechanism.noise_variance()

@@ -23,7 +23,7 @@ mechanism is made, by public numbers alone.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -136,6 +136,10 @@ class Piecewise(Mechanism):
     def _spread(self) -> float:
         """The width of the window as a part of the width of the bounds, (C − 1)/2."""
         return float((1 / np.tanh(float(self.axis_epsilon) / 4) - 1) / 2)
+
+    def of_first(self, count: int) -> "Piecewise":
+        """Return the mechanism with the bounds of the first loads alone."""
+        return replace(self, bounds=self.bounds.of_first(count))
 
     def release(self, loads: IntArray) -> IntArray:
         """Return private values of loads on the grid; loads beyond the bounds are clamped."""

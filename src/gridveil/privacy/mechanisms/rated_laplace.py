@@ -10,7 +10,7 @@ loss, hold load by load. Ratings and share are public numbers: nothing else diff
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
@@ -141,6 +141,10 @@ class RatedLaplace(Mechanism):
     def of_load(self, i: int) -> LaplaceMechanism:
         """Return the mechanism of one load, such as an audit can play with."""
         return _NOISE[self.noise].of(self.epsilon, self.load_distances[i], self.step)
+
+    def of_first(self, count: int) -> "RatedLaplace":
+        """Return the mechanism of the first loads alone, on the same grid."""
+        return replace(self, ratings=replace(self.ratings, mva=self.ratings.mva[:count]))
 
     def release(self, loads: IntArray) -> IntArray:
         """Return private values of loads on the grid."""

@@ -7,6 +7,7 @@ decided with as many more random bits and decimal digits as it takes.
 import os
 import secrets
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -15,6 +16,8 @@ import numpy as np
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 
 _BITS = 53
+_DRAWS_FOR_A_THREAD = 10_000
+"""Fewer draws are not worth another thread."""
 MARGIN = 2.0**-30
 """How far a uniform number must be from a probability for doubles to decide: a million times more
 than the rounding error of the few operations that compute it."""
@@ -64,11 +67,16 @@ def discrete_laplace(count: int, scale: float) -> IntArray:
     """Return draws z of the discrete Laplace distribution, P(z) ∝ exp(−|z|/scale), by OpenDP.
 
     OpenDP's sampler is exact for a scale that is a double, and takes its random bits from a
-    cryptographic generator seeded by the operating system.
+    cryptographic generator seeded by the operating system. Many draws are shared among threads.
     """
     import opendp.prelude as dp  # slow to import, and only releases need it
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     noise = dp.m.make_laplace(*space, scale=scale)
-    return np.array(noise([0] * count), dtype=np.int64)
+    threads = max(1, min(os.cpu_count() or 1, count // _DRAWS_FOR_A_THREAD))
+    zeros = np.array_split(np.zeros(count, dtype=np.int64), threads)
+    if threads == 1:
+        return np.array(noise(zeros[0]), dtype=np.int64)
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate([np.array(z, dtype=np.int64) for z in pool.map(noise, zeros)])

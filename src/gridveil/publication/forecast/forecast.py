@@ -11,18 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from gridveil.arrays import ArrayRecord, FloatArray
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.mechanisms.base import Mechanism
-from gridveil.privacy.mechanisms.clamp import Clamped
-from gridveil.privacy.mechanisms.rated_laplace import RatedLaplace
 from gridveil.publication.case_file import blank
+from gridveil.publication.choices import declared_ratings
 from gridveil.publication.forecast.draws import draws_for, simulated_private
 from gridveil.publication.forecast.errors import LoadErrors
 from gridveil.publication.forecast.made_up import made_up_opf
-from gridveil.publication.forecast.trials import Restoring, restoring_of, simulated_releases
+from gridveil.publication.forecast.trials import (
+    Basis,
+    Restoring,
+    restoring_of,
+    simulated_releases,
+)
 from gridveil.publication.steps import Steps
 
 DRAWS = 20
@@ -34,17 +38,6 @@ class LoadsFrom(StrEnum):
 
     OWN = "own"
     PUBLIC = "public"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Basis(ArrayRecord):
-    """What releases are simulated from: a blank network, loads, and their optimal cost."""
-
-    network: Network
-    loads: FloatArray
-    """P and Q in p.u., of shape (loads, 2): the owner's own, or made up."""
-    true_cost: float | None
-    """None where the loads have no AC-OPF."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +69,11 @@ def basis_of(
     public = blank(network)
     if loads_from is LoadsFrom.PUBLIC:
         found = made_up_opf(public, _ratings(mechanism), seed)
-        return Basis(public, found.network.loads.values, found.cost)
+        return Basis(public, found.network.loads.values, found.cost, found.point.p)
     opf = solve_acopf(network) if solves else None
-    cost = opf.cost if opf is not None and opf.status.solved else None
-    return Basis(public, network.loads.values, cost)
+    if opf is None or not opf.status.solved:
+        return Basis(public, network.loads.values, None, None)
+    return Basis(public, network.loads.values, opf.cost, opf.point.p)
 
 
 def forecast_of(
@@ -107,12 +101,10 @@ def forecast_of(
     if not draws:
         return Forecast(noise, None)
     trials = list(simulated_releases(steps, network, loads, draws, seed, progress))
-    return Forecast(noise, restoring_of(trials, loads, network.base_mva, basis.true_cost))
+    return Forecast(noise, restoring_of(trials, basis, steps.band))
 
 
 def _ratings(mechanism: Mechanism) -> FloatArray | None:
     """Return the public rating of each load in MVA, if the mechanism goes by them."""
-    inner = mechanism.mechanism if isinstance(mechanism, Clamped) else mechanism
-    if isinstance(inner, RatedLaplace):
-        return np.array([float(rating) for rating in inner.ratings.mva])
-    return None
+    ratings = declared_ratings(mechanism)
+    return None if ratings is None else np.array([float(rating) for rating in ratings.mva])

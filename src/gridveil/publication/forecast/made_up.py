@@ -65,7 +65,10 @@ def _made_up(
 
 
 def _sizes(network: Network) -> FloatArray:
-    """Return what the branches at each load can carry, in p.u.; the usual size where unlimited."""
+    """Return what the branches at each load can carry, in p.u., shared by the loads of a bus.
+
+    It is the usual size where they have no limit.
+    """
     typical = typical_load(network)
     if typical is None:
         raise GridveilError(
@@ -75,7 +78,8 @@ def _sizes(network: Network) -> FloatArray:
     lines, carried = network.lines, np.zeros(len(network.buses))
     for ends in (lines.from_bus, lines.to_bus):
         np.add.at(carried, ends, lines.rate)
-    at_loads = carried[network.loads.bus]
+    shared = carried / np.maximum(np.bincount(network.loads.bus, minlength=len(carried)), 1)
+    at_loads = shared[network.loads.bus]
     usable = np.isfinite(at_loads) & (at_loads > 0)
     return np.where(usable, at_loads, typical / network.base_mva)
 

@@ -7,19 +7,34 @@ import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.errors import GridveilError, raised_where
-from gridveil.fidelity.base import CostGaps, FidelityProblem
+from gridveil.fidelity.bands import largest_deviation
+from gridveil.fidelity.base import BandKind, FidelityProblem
 from gridveil.fidelity.phase import solve
 from gridveil.fidelity.result import Restored
 from gridveil.fidelity.weights import weighted_distance
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE
+from gridveil.opf.status import Status
 from gridveil.privacy.phase import NoisyLoads, Origin
 from gridveil.publication.forecast.draws import simulated_private
 from gridveil.publication.forecast.errors import LoadErrors
 from gridveil.publication.forecast.statistics import Chance, Spread
 from gridveil.publication.statements import keeps_beta
 from gridveil.publication.steps import Steps
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Basis(ArrayRecord):
+    """What releases are simulated from: a blank network, loads, their optimal cost and dispatch."""
+
+    network: Network
+    loads: FloatArray
+    """P and Q in p.u., of shape (loads, 2): the owner's own, or made up."""
+    true_cost: float | None
+    """None where the loads have no AC-OPF."""
+    true_dispatch: FloatArray | None
+    """Likewise, in p.u."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +45,10 @@ class Made(ArrayRecord):
     """P and Q of the restored loads in p.u., of shape (loads, 2)."""
     displacement: float
     weighted_displacement: float
-    cost: float
-    """The optimal cost of the released network, in $/h."""
+    cost: float | None
+    """The optimal cost of the released network, in $/h; None where the band is not on costs."""
+    outputs: FloatArray
+    """The released dispatch in p.u."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,9 @@ class Restoring:
     """How far the released loads are off the true ones."""
     cost_error: Spread | None
     """Of the released network's optimal cost, relative to the true one; None if there is none."""
+    dispatch_error: Spread | None
+    """The largest of a released output, as a share of the range, where the band is on a dispatch:
+    against that of the true loads."""
 
 
 def simulated_releases(
@@ -86,19 +106,23 @@ def simulated_releases(
         yield trial_of(steps, network, NoisyLoads(p, q, guarantee, Origin.SIMULATION, None))
 
 
-def restoring_of(
-    trials: Sequence[Trial], loads: FloatArray, base_mva: float, true_cost: float | None
-) -> Restoring:
-    """Return the figures of simulated releases of loads, and of their optimal cost in $/h."""
+def restoring_of(trials: Sequence[Trial], basis: Basis, band: BandKind) -> Restoring:
+    """Return the figures of simulated releases, of costs or dispatch as the band is about them."""
     made = [trial.made for trial in trials if trial.made is not None]
-    costs = np.array([one.cost for one in made])
+    loads, base_mva, true = basis.loads, basis.network.base_mva, basis.true_cost
+    costs = np.array([one.cost for one in made if one.cost is not None])
+    gens, dispatch = basis.network.generators, basis.true_dispatch
+    deviations = None
+    if band is BandKind.DISPATCH and dispatch is not None:
+        deviations = Spread.of([largest_deviation(gens, one.outputs, dispatch) for one in made])
     return Restoring(
         Chance.of(sum(trial.is_feasible for trial in trials), len(trials)),
         Chance.of(len(made), len(trials)),
         Spread.of([one.displacement for one in made]),
         Spread.of([one.weighted_displacement for one in made]),
         LoadErrors.of(loads, np.stack([one.loads for one in made]), base_mva) if made else None,
-        Spread.of((costs - true_cost) / abs(true_cost)) if true_cost else None,
+        Spread.of((costs - true) / abs(true)) if true and band.on_costs else None,
+        deviations,
     )
 
 
@@ -108,7 +132,7 @@ def trial_of(steps: Steps, network: Network, noisy: NoisyLoads) -> Trial:
         _, problems = steps.problems(network, noisy)
     except GridveilError:  # no working network near the private one
         return Trial(False, None)
-    if steps.costs is None:
+    if steps.target is None and steps.band is not BandKind.NONE:
         is_feasible = len(problems) == 1
     else:
         is_feasible = solve_acopf(network.with_loads(noisy.p, noisy.q)).status.solved
@@ -132,6 +156,8 @@ def _solved(steps: Steps, problem: FidelityProblem) -> Restored | None:
     except Exception as error:  # whatever the code of another package raises
         what = raised_where(error)
     else:
+        if restored.status is Status.STOPPED:
+            raise KeyboardInterrupt  # what was cut off says nothing of a release
         return restored if _could_be_certified(restored, steps) else None
     raise GridveilError(f"method {steps.method.name!r} failed: {what}")
 
@@ -139,12 +165,9 @@ def _solved(steps: Steps, problem: FidelityProblem) -> Restored | None:
 def _could_be_certified(restored: Restored, steps: Steps) -> bool:
     if not (restored.status.solved and restored.max_violation <= FEASIBILITY_TOLERANCE):
         return False
-    if not restored.opf.status.solved:
+    if steps.band.on_costs and not restored.opf.status.solved:
         return False
-    gaps = CostGaps(
-        restored.cost_gap_dispatch, restored.worst_generator_gap, restored.cost_gap_optimal
-    )
-    return keeps_beta(steps.method.kept_gap(gaps, steps.band), steps.beta)
+    return keeps_beta(steps.method.kept_gap(restored.gaps(), steps.band), steps.beta)
 
 
 def _made(restored: Restored, noisy: NoisyLoads, weights: FloatArray) -> Made:
@@ -154,5 +177,6 @@ def _made(restored: Restored, noisy: NoisyLoads, weights: FloatArray) -> Made:
         loads,
         float(np.linalg.norm(loads - drawn)),
         weighted_distance(loads, drawn, weights),
-        restored.opf.cost,
+        restored.opf.cost if restored.band.on_costs else None,
+        restored.point.p,
     )

@@ -19,6 +19,8 @@ class _Row:
     label: str
     figure: Callable[[Forecast], Spread | None]
     written: Format
+    is_optional: bool = False
+    """Whether it is left out where no forecast has it."""
 
 
 def percent(value: float) -> str:
@@ -58,6 +60,8 @@ def sentences(forecast: Forecast | None, others: Mapping[str, Forecast]) -> Iter
             )
         if restoring.cost_error is not None:
             yield _of_cost(restoring.cost_error)
+        if restoring.dispatch_error is not None:
+            yield _of_dispatch(restoring.dispatch_error)
     for name, other in others.items():
         errors = released_errors(other)
         if errors is not None and errors.median_relative is not None:
@@ -94,6 +98,14 @@ def _of_cost(error: Spread) -> str:
         "In nine of ten releases, the optimal cost of the released network will be off by "
         f"{signed_percent(error.low)} to {signed_percent(error.high)} (median "
         f"{signed_percent(error.median)})."
+    )
+
+
+def _of_dispatch(error: Spread) -> str:
+    return (
+        "In nine of ten releases, the released dispatch will differ from the true one by at most "
+        f"{percent(error.low)} to {percent(error.high)} of a generator's range (median "
+        f"{percent(error.median)})."
     )
 
 
@@ -155,6 +167,8 @@ def _chance_row(label: str, chances: Sequence[Chance]) -> tuple[str, ...]:
 def _spread_rows(rows: Iterable[_Row], shown: Sequence[Forecast]) -> Iterator[tuple[str, ...]]:
     for row in rows:
         found = [row.figure(one) for one in shown]
+        if row.is_optional and not any(found):
+            continue
         texts = [_NONE if one is None else row.written(one.median) for one in found]
         first = found[0]
         between = "" if first is None else f"{row.written(first.low)} … {row.written(first.high)}"
@@ -168,7 +182,8 @@ def _of_restoring(name: str) -> Callable[[Forecast], Spread | None]:
 _RESTORING_ROWS = (
     _Row("moved by restoring, p.u.", _of_restoring("displacement_pu"), amount),
     _Row("  by the promise's metric", _of_restoring("weighted_displacement"), amount),
-    _Row("optimal cost off by", _of_restoring("cost_error"), signed_percent),
+    _Row("optimal cost off by", _of_restoring("cost_error"), signed_percent, is_optional=True),
+    _Row("dispatch off by, of ranges", _of_restoring("dispatch_error"), percent, is_optional=True),
 )
 
 

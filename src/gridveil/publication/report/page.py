@@ -13,14 +13,11 @@ from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.calibration import exact
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate, Protection
-from gridveil.publication.report.charts import HOT, Curve, bands, bars, curves, network_graph
+from gridveil.publication.report.charts import HOT, Curve, bars, curves, network_graph
+from gridveil.publication.report.dispatch_section import band_card, dispatch_section
 from gridveil.publication.report.html import details, escape, html_page, table
 from gridveil.publication.spent import spent_sentence
-from gridveil.publication.statements import COSTS_PRIVATE
 
-_NEGLIGIBLE = 1e-6
-"""Share of all costs below which a generator is not drawn."""
-_DRAWN_GENERATORS = 40
 _RATED = "share"
 """The parameter of a mechanism whose distances are a share of public ratings."""
 
@@ -43,7 +40,7 @@ def report_page(
         [
             _summary(certificate),
             _guarantee(certificate),
-            _generators(certificate, published),
+            dispatch_section(certificate, published),
             _network(published, place),
             _lines(published),
             _convergence(certificate.fidelity.method, history),
@@ -60,7 +57,7 @@ def _summary(certificate: Certificate) -> str:
         (f"ε = {protection.epsilon:g}", "privacy budget of this release"),
         (alpha, "difference that is hard to tell"),
         (f"{protection.loads}", "loads, each with its own noise"),
-        (f"{fidelity.cost_gap_optimal:+.2%}", "optimal cost against the costs O*"),
+        *band_card(fidelity),
         (f"{fidelity.max_violation:.0e} p.u.", "largest violation of any limit"),
         (f"ε = {protection.cumulative_epsilon:g}", "spent per load, all such releases together"),
     ]
@@ -154,49 +151,6 @@ def _distance_rows(protection: Protection) -> list[tuple[str, str]]:
     ]
 
 
-def _generators(certificate: Certificate, published: PublishedCase) -> str:
-    network, base = published.network, published.network.base_mva
-    target = np.array(certificate.costs.dollars_per_hour)
-    cost = network.generators.costs(published.point.p)
-    gaps = np.divide(cost - target, np.abs(target), out=np.zeros_like(cost), where=target != 0)
-    names = [network.generator_name(g) for g in range(len(cost))]
-    short = [f"bus {network.buses.number[bus]}" for bus in network.generators.bus]
-    tips = [
-        f"{name}: {c:,.2f} $/h against O* {t:,.2f} ({gap:+.3%}), {p * base:,.1f} MW"
-        for name, c, t, gap, p in zip(names, cost, target, gaps, published.point.p, strict=True)
-    ]
-    kept, beta, source = certificate.fidelity, certificate.fidelity.beta, certificate.costs.source
-    true_cost = certificate.costs.true_cost
-    about = "" if true_cost is None else f" {true_cost.meaning}"
-    if certificate.costs.provenance == COSTS_PRIVATE:
-        about = f" They are an estimate, and β is relative to it.{about}"
-    costly = np.flatnonzero(np.abs(target) > _NEGLIGIBLE * np.abs(target).sum())
-    order = costly[np.argsort(-np.abs(target[costly]), kind="stable")][:_DRAWN_GENERATORS]
-    chart = bands(
-        "Cost of each generator relative to its cost O*, with the allowed band",
-        [short[g] for g in order],
-        gaps[order],
-        beta,
-        [tips[g] for g in order],
-    )
-    rows = [
-        (name, f"{c:,.2f}", f"{t:,.2f}", f"{gap:+.3%}", f"{p * base:,.2f}", f"{q * base:,.2f}")
-        for name, c, t, gap, p, q in zip(
-            names, cost, target, gaps, published.point.p, published.point.q, strict=True
-        )
-    ]
-    cut = f" The {len(order)} dearest of {len(cost)} are drawn." if len(cost) > len(order) else ""
-    heads = ("generator", "cost, $/h", "O*, $/h", "gap", "MW", "MVAr")
-    return (
-        f"<section><h2>Do generators cost what they should?</h2><p>The costs O* are "
-        f"{escape(source)}.{escape(about)}</p><p>The published dispatch costs "
-        f"{kept.cost_dispatch:,.2f} $/h ({kept.cost_gap_dispatch:+.3%} against O*), the optimal "
-        f"one {kept.cost_optimal:,.2f} $/h ({kept.cost_gap_optimal:+.3%}). The shaded band is "
-        f"±{beta:.3g}.{cut}</p>"
-        f"{chart}{details('Generators as a table', heads, rows)}</section>"
-    )
-
-
 def _network(published: PublishedCase, place: FloatArray) -> str:
     network, base, point = published.network, published.network.base_mva, published.point
     loading, flow = _loading(published)
@@ -217,14 +171,13 @@ def _network(published: PublishedCase, place: FloatArray) -> str:
         np.hypot(p, q),
         (bus_tips, line_tips),
     )
-    bus = network.case.tables["bus"]
     rows = [
         (
-            f"{bus.column('bus_i')[row]:.0f}",
-            f"{bus.column('Pd')[row]:,.3f}",
-            f"{bus.column('Qd')[row]:,.3f}",
+            load.key.removeprefix("bus ") + ("" if load.in_service else " (out of service)"),
+            f"{load.p_mw:,.3f}",
+            f"{load.q_mvar:,.3f}",
         )
-        for row in network.loads.row
+        for load in network.case.loads or ()
     ]
     return (
         "<section><h2>The released loads</h2><p>Larger dots are larger loads; dots without colour "
@@ -314,8 +267,8 @@ def _checks(certificate: Certificate) -> str:
         "recomputes the figures, with an AC-OPF of its own, makes this page again, and says which "
         "theorem the promise follows from. Some things only the owner can know, and have to be "
         "believed: that the noise was drawn as stated, what was released of these loads before, "
-        "and where published costs come from. Without a signature, anyone could have written "
-        f"them.</p>{table(('constraint', 'largest violation, p.u. or radians'), broken)}"
+        "and where published costs or outputs come from. Without a signature, anyone could have "
+        f"written them.</p>{table(('constraint', 'largest violation, p.u. or radians'), broken)}"
         f"{details('Software', ('package', 'version'), versions)}</section>"
     )
 

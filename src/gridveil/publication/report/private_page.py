@@ -10,7 +10,7 @@ from gridveil.fidelity.result import relative_gap
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
-from gridveil.publication.certificate import Certificate
+from gridveil.publication.certificate import Certificate, TrueCost
 from gridveil.publication.report.charts import Curve, scatter
 from gridveil.publication.report.html import details, escape, html_page
 
@@ -22,18 +22,26 @@ _LARGEST_MW = 1e15
 def private_page(
     network: Network, noisy: NoisyLoads, released: Network, certificate: Certificate
 ) -> bytes:
-    """Return the page; `network` holds the raw loads, `released` those of the release."""
-    largest = _LARGEST_MW / network.base_mva
+    """Return the page; `network` holds the raw loads, `released` those of the release.
+
+    Idle loads stand among the others if the release lists them.
+    """
+    largest, listed = _LARGEST_MW / network.base_mva, network.listed_loads
+    out_of_service = released.idle_loads.values if network.lists_idle_loads else np.zeros((0, 2))
     raw, drawn, out = (
-        np.clip(np.stack([loads.p, loads.q], axis=1), -largest, largest) * network.base_mva
-        for loads in (network.loads, noisy, released.loads)
+        np.clip(loads, -largest, largest) * network.base_mva
+        for loads in (
+            listed.values,
+            np.stack([noisy.p, noisy.q], axis=1),
+            np.concatenate([released.loads.values, out_of_service]),
+        )
     )
     parts = []
     for column, (name, unit) in enumerate((("P", "MW"), ("Q", "MVAr"))):
         tips = [
-            f"bus {bus}: {name} raw {a:,.2f}, noisy {b:,.2f}, released {c:,.2f} {unit}"
-            for bus, a, b, c in zip(
-                network.load_buses, raw[:, column], drawn[:, column], out[:, column], strict=True
+            f"{label}: {name} raw {a:,.2f}, noisy {b:,.2f}, released {c:,.2f} {unit}"
+            for label, a, b, c in zip(
+                listed.labels, raw[:, column], drawn[:, column], out[:, column], strict=True
             )
         ]
         sets = [
@@ -49,8 +57,8 @@ def private_page(
         )
         parts.append(f"<section><h2>{name} of every load</h2>{chart}</section>")
     rows = [
-        (str(bus), *(f"{value:,.3f}" for value in (*a, *b, *c)))
-        for bus, a, b, c in zip(network.load_buses, raw, drawn, out, strict=True)
+        (label.removeprefix("bus "), *(f"{value:,.3f}" for value in (*a, *b, *c)))
+        for label, a, b, c in zip(listed.labels, raw, drawn, out, strict=True)
     ]
     heads = ("bus", "raw P", "raw Q", "noisy P", "noisy Q", "released P", "released Q")
     moved = np.linalg.norm(drawn - raw, axis=1), np.linalg.norm(out - raw, axis=1)
@@ -60,15 +68,21 @@ def private_page(
         f"noise, and by less than {np.median(moved[1]):,.1f} MVA in all. On the dashed line a "
         f"value is what it was.</p>"
         f"{details('All loads as a table, in MW and MVAr', heads, rows)}</header>"
-        f"<section><h2>The true optimal cost</h2><p>{escape(_true_cost(network, certificate))}</p>"
-        "</section>"
+        f"{_true_cost(network, certificate)}"
     )
     return html_page(f"{WARNING}: {network.name}", body + "".join(parts))
 
 
 def _true_cost(network: Network, certificate: Certificate) -> str:
-    """Say what the true network costs at its cheapest, beside what the release says."""
-    stated, interval = certificate.fidelity.cost_optimal, certificate.costs.true_cost
+    """Return what the true network costs at its cheapest, beside what the release says of costs."""
+    if certificate.costs is None or certificate.fidelity.cost_optimal is None:
+        return ""
+    text = _compared(network, certificate.fidelity.cost_optimal, certificate.costs.true_cost)
+    return f"<section><h2>The true optimal cost</h2><p>{escape(text)}</p></section>"
+
+
+def _compared(network: Network, stated: float, interval: TrueCost | None) -> str:
+    """Say what the true network costs at its cheapest, and whether the interval holds it."""
     released, true = f"Of the release: {stated:,.2f} $/h", solve_acopf(network)
     if not true.status.solved:
         return f"Of the true network: {true.status.value}. {released}."

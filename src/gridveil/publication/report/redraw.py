@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from gridveil.arrays import IntArray
 from gridveil.network.case_file import CaseFile
 from gridveil.publication.case_file import read_published
 from gridveil.publication.certificate import Certificate
@@ -13,7 +12,6 @@ from gridveil.publication.report.page import report_page
 def redrawn_page(
     certificate: Certificate,
     case: CaseFile,
-    load_rows: IntArray,
     positions: bytes,
     history: bytes | None,
 ) -> bytes:
@@ -21,8 +19,7 @@ def redrawn_page(
 
     Args:
         certificate: The certificate.
-        case: The released network as it was read.
-        load_rows: The rows of its loads in the bus table.
+        case: The released network as it was read, with its loads.
         positions: The file of positions.
         history: The file of the agents' history, if there is one.
 
@@ -30,7 +27,7 @@ def redrawn_page(
         GridveilError: One of the files cannot be read.
     """
     with np.errstate(all="ignore"):  # a hostile file may hold any numbers
-        published = read_published(case, load_rows.tolist())
+        published = read_published(case)
         place = read_positions(positions, published.network)
         agents = None if history is None else read_history(history)
         return report_page(certificate, published, place, agents)

@@ -9,8 +9,8 @@ This guards against our own mistakes. It speaks to the owner alone, knows nothin
 were made, and is no part of the promise: by construction it has nothing to find. No message shows a
 value; file, line and column say where it stands.
 
-In what the owner keeps of the source, raw loads and their sums alone are looked for: it was there
-before any noise, and agrees with some by chance.
+What the owner keeps of the source, and ratings of loads, are left out where they stand as they were
+declared: `declared.py` compared them before anything was drawn. They explain nothing elsewhere.
 
 What it cannot see:
 
@@ -38,13 +38,14 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
+from gridveil.publication.folder import CERTIFICATE, NETWORK
 from gridveil.publication.scan.encoded_numbers import decoded, floats, is_binary
 from gridveil.publication.scan.numbers_in_text import readings
-from gridveil.publication.scan.secret_numbers import SAME, Secrets, near, raw_secrets_of, secrets_of
+from gridveil.publication.scan.secret_numbers import SAME, Secrets, near, secrets_of
 
 _SAME_SINGLE = 2.0**-24
 """Relative difference up to which numbers of single precision are the same."""
-_TIE = 1e-9
+TIE = 1e-9
 """Share of half a unit by which a number half-way between two may seem beyond it."""
 _PAGES = (".html", ".svg")
 """Files for people, whose numbers are rounded."""
@@ -93,10 +94,12 @@ class Explained:
     """The step of the public grid in p.u., if loads were rounded to one."""
     kept: str = field(default="", repr=False)
     """What the owner publishes of the source as it stands, at the end of the case file."""
+    ratings: str = field(default="", repr=False)
+    """The declared ratings of loads, spelled as in the certificate."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Known:
+class Known:
     """What explains a number of the files, sorted: exact numbers in data, rounded ones in pages."""
 
     exact: FloatArray
@@ -141,34 +144,39 @@ def refuse_matches(
 
 def scan(files: Mapping[str, bytes], network: Network, explained: Explained) -> tuple[Match, ...]:
     """Return every number of the files that agrees with raw loads and is not explained."""
-    known = _known(network, explained)
+    known = known_numbers(network, explained.numbers, explained.texts)
     secrets = secrets_of(network, explained.private, explained.released, explained.grid_step)
-    raw = raw_secrets_of(network)
     kept = explained.kept.encode("utf-8", "surrogateescape")
+    ratings = explained.ratings.encode()
     found: set[Match] = set()
     for file, data in files.items():
         in_name = list(_in_text(file, "", secrets, known))
         label = "".join("#" if c.isdigit() else c for c in file) if in_name else file
         found |= {Match(label, 0, start + 1, what) for start, what in in_name}
         suffix = PurePosixPath(file).suffix.lower()
-        made = data.removesuffix(kept)
-        found |= _in_part(label, suffix, b"", made, secrets, known)
-        found |= _in_part(label, suffix, made, data[len(made) :], raw, known)
+        if file == NETWORK:
+            data = data.removesuffix(kept)
+        if file == CERTIFICATE and ratings:
+            data = data.replace(ratings, b" " * len(ratings))
+        found |= matches_in(label, suffix, data, secrets, known)
     return tuple(sorted(found))
 
 
-def _in_part(
-    label: str, suffix: str, before: bytes, part: bytes, secrets: Secrets, known: _Known
-) -> set[Match]:
-    """Return the matches in a part of a file, with their places in the whole of it."""
-    if not part:
-        return set()
-    text, start = _decoded(part), len(_decoded(before))
+def matches_in(label: str, suffix: str, data: bytes, secrets: Secrets, known: Known) -> set[Match]:
+    """Return the matches in a file, or in a part of one.
+
+    Args:
+        label: What it is called in matches.
+        suffix: That of the file's name, which says how numbers are spelled in it.
+        data: Its bytes.
+        secrets: What no number may agree with.
+        known: What explains numbers that do.
+    """
+    text = _decoded(data)
     in_text = [*_in_text(text, suffix, secrets, known), *_in_encoded_text(text, secrets, known)]
-    found = _placed(label, _decoded(before) + text, in_text, start)
-    if is_binary(part):
-        in_bytes = _in_bytes(part, (8, 4), secrets, known)
-        found |= _placed(label, (before + part).decode("latin-1"), in_bytes, len(before))
+    found = _placed(label, text, in_text)
+    if is_binary(data):
+        found |= _placed(label, data.decode("latin-1"), _in_bytes(data, (8, 4), secrets, known))
     return found
 
 
@@ -176,25 +184,34 @@ def _decoded(data: bytes) -> str:
     return data.replace(b"\0", b"").decode("utf-8", "surrogateescape")
 
 
-def _known(network: Network, explained: Explained) -> _Known:
+def known_numbers(
+    network: Network, private: Iterable[FloatArray], made_before: Iterable[str | bytes] = ()
+) -> Known:
+    """Return what explains numbers of the files.
+
+    Args:
+        network: The owner's network; how many components it has is public.
+        private: Private and public numbers.
+        made_before: Texts made without any load.
+    """
     texts = [
         text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
-        for text in explained.texts
+        for text in made_before
     ]
-    numbers = [np.asarray(array, dtype=float).ravel() for array in explained.numbers]
+    numbers = [np.asarray(array, dtype=float).ravel() for array in private]
     numbers += [readings(text, "", least_digits=1).value for text in texts]
     exact = np.abs(np.concatenate([*numbers, list(map(float, network.counts.values()))]))
     exact = exact[np.isfinite(exact)]
     with np.errstate(over="ignore"):
         rounded = np.unique([exact, _PER_CENT * exact])
     rows = max(len(table) for table in network.case.tables.values())
-    return _Known(np.unique(exact), rounded, rows)
+    return Known(np.unique(exact), rounded, rows)
 
 
-def _in_text(text: str, suffix: str, secrets: Secrets, known: _Known) -> Iterator[tuple[int, str]]:
+def _in_text(text: str, suffix: str, secrets: Secrets, known: Known) -> Iterator[tuple[int, str]]:
     """Give the place and the name of every match in a text."""
     read = readings(text, suffix)
-    slack = np.maximum(read.half_unit * (1 + _TIE), SAME * read.value)
+    slack = np.maximum(read.half_unit * (1 + TIE), SAME * read.value)
     if suffix in _PAGES:
         is_known = near(known.rounded, read.value, slack)
         is_known |= (read.half_unit == 0.5) & (read.value <= known.rows)
@@ -205,7 +222,7 @@ def _in_text(text: str, suffix: str, secrets: Secrets, known: _Known) -> Iterato
         yield int(read.start[i]), secrets.nearest(float(read.value[i]), float(slack[i]))
 
 
-def _in_encoded_text(text: str, secrets: Secrets, known: _Known) -> Iterator[tuple[int, str]]:
+def _in_encoded_text(text: str, secrets: Secrets, known: Known) -> Iterator[tuple[int, str]]:
     """Give the matches in what stands in a text as hexadecimal or base64."""
     places, blocks = [], []
     for start, block in decoded(text):
@@ -223,7 +240,7 @@ def _in_encoded_text(text: str, secrets: Secrets, known: _Known) -> Iterator[tup
 
 
 def _in_bytes(
-    data: bytes, sizes: Iterable[int], secrets: Secrets, known: _Known
+    data: bytes, sizes: Iterable[int], secrets: Secrets, known: Known
 ) -> Iterator[tuple[int, str]]:
     """Give the matches among binary floats of some sizes."""
     for size in sizes:
@@ -234,9 +251,9 @@ def _in_bytes(
                 yield int(offsets[i]), secrets.nearest(float(values[i]), float(slack[i]))
 
 
-def _placed(label: str, text: str, found: Iterable[tuple[int, str]], offset: int) -> set[Match]:
-    """Return matches with their line and column; they were found from some offset on."""
-    matches = [(offset + start, what) for start, what in found]
+def _placed(label: str, text: str, found: Iterable[tuple[int, str]]) -> set[Match]:
+    """Return matches with their line and column."""
+    matches = list(found)
     if not matches:
         return set()
     begins = np.array([0, *(end.end() for end in re.finditer("\n", text))])

@@ -1,7 +1,7 @@
 """Raw loads, their sums and their noise as numbers that must stand in no file, each with a name."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,17 +43,17 @@ def secrets_of(
             *_differences(network, private, "noise"),
             *_differences(network, released, "displacement"),
         ]
-    return _secrets(named, [*_units(network), *steps])
+    return _secrets(named, [*units_of(network), *steps])
 
 
 def raw_secrets_of(network: Network) -> Secrets:
     """Return what must not stand in a text that is older than the noise and its grid."""
     with np.errstate(over="ignore", invalid="ignore"):
         named = list(_raw(network))
-    return _secrets(named, _units(network))
+    return _secrets(named, units_of(network))
 
 
-def _units(network: Network) -> list[float]:
+def units_of(network: Network) -> list[float]:
     """Return what turns MW into MW, kW and p.u."""
     return [1.0, 1000.0, 1 / network.base_mva]
 
@@ -68,41 +68,58 @@ def _secrets(named: Sequence[tuple[str, float]], scales: Sequence[float]) -> Sec
 
 
 def _raw(network: Network) -> Iterator[tuple[str, float]]:
-    """Name the raw loads, those of buses out of service too."""
-    loads, bus = network.loads, network.case.tables["bus"]
+    """Name the raw loads, each on its own and as the sum at its bus; idle ones too."""
+    loads, bus = replace(network, lists_idle_loads=True).listed_loads, network.case.tables["bus"]
     values = loads.values * network.base_mva
-    yield from _named(network, loads.row, values, "{} of bus {}", "{}")
+    yield from _named(network, loads.bus, loads.labels, values, "{} of {}", "{}")
     listed = np.stack([bus.column("Pd"), bus.column("Qd")], axis=1)
-    rows = np.flatnonzero(listed.any(axis=1))
-    yield from _named(network, rows, listed[rows], "{} of bus {}", "{}")
+    at = listed.any(axis=1)
+    numbers = bus.column("bus_i")[at].astype(np.int64)
+    labels = [f"bus {number}" for number in numbers.tolist()]
+    yield from _named(network, numbers, labels, listed[at], "{} of {}", "{}")
 
 
 def _differences(network: Network, other: FloatArray, what: str) -> Iterator[tuple[str, float]]:
-    """Name the differences between raw loads and what was made of them."""
-    loads = network.loads
+    """Name the differences between raw loads and what was made of them, and their sums at buses."""
+    loads = network.listed_loads
     values = (loads.values - other) * network.base_mva
-    yield from _named(network, loads.row, values, what + " of {} at bus {}", what + " of {}")
+    single, several = what + " of {} at {}", what + " of {}"
+    yield from _named(network, loads.bus, loads.labels, values, single, several)
+    count = len(network.loads)
+    numbers, member = np.unique(loads.bus[:count], return_inverse=True)
+    if len(numbers) < count:
+        columns = [np.bincount(member, column).astype(float) for column in values[:count].T]
+        sums = np.stack(columns, axis=1)
+        labels = [f"bus {number}" for number in numbers.tolist()]
+        yield from _named(network, numbers, labels, sums, single, several)
 
 
 def _named(
-    network: Network, rows: IntArray, loads: FloatArray, single: str, several: str
+    network: Network,
+    buses: IntArray,
+    labels: Sequence[str],
+    loads: FloatArray,
+    single: str,
+    several: str,
 ) -> Iterator[tuple[str, float]]:
-    """Name P, Q and |S| of loads at rows of the bus table, and their sums, in MW.
+    """Name P, Q and |S| of loads at buses, and their sums, in MW.
 
     Sums of huge loads may be beyond all numbers; no file can hold those.
     """
     bus, (p, q) = network.case.tables["bus"], loads.T
-    numbers = [f"{number:.0f}" for number in bus.column("bus_i")[rows]]
+    row = {number: i for i, number in enumerate(bus.column("bus_i").tolist())}
+    rows = np.array([row.get(number, -1) for number in buses.tolist()], dtype=np.int64)
     quantities = {"P": p, "Q": q, "|S|": np.hypot(p, q)}
     for kind, values in quantities.items():
-        for number, value in zip(numbers, values.tolist(), strict=True):
-            yield single.format(kind, number), value
-    groups = {"": np.zeros(len(rows)), " in area": bus.column("area")[rows]}
-    groups[" in zone"] = bus.column("zone")[rows]
+        for label, value in zip(labels, values.tolist(), strict=True):
+            yield single.format(kind, label), value
+    groups = {"": np.zeros(len(rows))}
+    for where, column in ((" in area", "area"), (" in zone", "zone")):  # nan: no bus of the file
+        groups[where] = np.where(rows < 0, np.nan, bus.column(column)[rows])
     for where, group in groups.items():
-        labels, member = np.unique(group, return_inverse=True)
+        members, member = np.unique(group, return_inverse=True)
         sums = {kind: np.bincount(member, values) for kind, values in quantities.items()}
-        for i, label in enumerate(labels):
+        for i, label in enumerate(members):
             place = f"{where} {label:.0f}" if where else ""
             for kind, total in sums.items():
                 yield f"sum of {several.format(kind)}{place}", float(total[i])

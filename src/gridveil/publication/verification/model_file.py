@@ -1,4 +1,4 @@
-"""What the case file of a release may hold, and its table of loads: each byte follows.
+"""What the case file of a release may hold: each byte follows.
 
 A published case file is written anew from the model. Loads, voltages and outputs stand in it for
 what is in service only; elsewhere there are the values of a file without any. So nothing can be
@@ -11,12 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.arrays import BoolArray, FloatArray
 from gridveil.network.case_file import COLUMNS, REQUIRED_COLUMNS, CaseFile
 from gridveil.network.conversion import in_service
 from gridveil.network.formats.matpower_writer import text_of_tables
 from gridveil.publication.kept import kept_text
-from gridveil.publication.statements import LOADS_COLUMNS
 
 _PIECEWISE = 1
 _FIRST_COST = 4
@@ -52,14 +51,6 @@ def model_tables(case: CaseFile) -> Mapping[str, FloatArray]:
     at = parts.rows_of(case.tables["gen"].column("bus")[parts.generator])
     _set(gen, "gen", parts.generator, Vg=case.tables["bus"].column("Vm")[at])
     return {**tables, "gencost": _costs(case.tables["gencost"].values)}
-
-
-def loads_table(case: CaseFile, rows: IntArray) -> bytes:
-    """Return the table of loads that belongs to a case, as a file."""
-    bus = case.tables["bus"]
-    number, p, q = (bus.column(name)[rows].tolist() for name in ("bus_i", "Pd", "Qd"))
-    lines = [f"{int(n)},{p_mw!r},{q_mvar!r}" for n, p_mw, q_mvar in zip(number, p, q, strict=True)]
-    return "".join(f"{line}\n" for line in (",".join(LOADS_COLUMNS), *lines)).encode()
 
 
 def _set(table: FloatArray, name: str, rows: BoolArray, **values: float | FloatArray) -> None:

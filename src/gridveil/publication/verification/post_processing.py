@@ -10,6 +10,7 @@ from gridveil.errors import GridveilError
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.publication.certificate import Certificate
+from gridveil.publication.post_processing import are_at, consumer_places
 from gridveil.publication.statements import post_processing_sentences
 from gridveil.publication.verification.release_files import ReleaseFiles
 
@@ -23,19 +24,19 @@ def post_processing_claims(certificate: Certificate) -> Iterator[Claim]:
     if of is None:
         return
     loads = certificate.load_buses
-    wanted = post_processing_sentences(
-        len(of.consumers), len(loads), of.power_factor, of.bias_corrected
-    )
+    are_consumers = are_at(loads, of.consumers)
+    count = int(are_consumers.sum())
+    wanted = post_processing_sentences(count, len(loads), of.power_factor, of.bias_corrected)
     claimed, same = " ".join(of.sentences), of.sentences == wanted
     yield claim("post-processing", claimed, "as it follows" if same else " ".join(wanted), same)
-    listed = of.consumers == [bus for bus in loads if bus in frozenset(of.consumers)]
+    listed = of.consumers == consumer_places(loads, are_consumers.tolist())
     name = "consumers"
     if not listed:
-        found = "not buses with a load in the order of the network, each once"
-        yield claim(name, f"{len(of.consumers)} loads", found, ok=False)
+        found = "not loads of the network in its order, each once"
+        yield claim(name, f"{len(of.consumers)} places", found, ok=False)
     elif of.consumers:
         why = "declared public by the owner, who alone knows whether it is so"
-        yield stated(name, f"{len(of.consumers)} of {len(loads)} loads", why)
+        yield stated(name, f"{count} of {len(loads)} loads", why)
     if of.bias_corrected:
         yield _correction(certificate.protection.mechanism)
 
@@ -45,9 +46,8 @@ def kept_claims(files: ReleaseFiles) -> Iterator[Claim]:
     of = files.certificate.post_processing
     if of is None or not of.consumers:
         return
-    bus, base = files.case.tables["bus"], files.case.base_mva
-    rows = files.load_rows[np.isin(files.certificate.load_buses, of.consumers)]
-    p, q = (bus.column(name)[rows] / base for name in ("Pd", "Qd"))
+    at = np.flatnonzero(are_at(files.certificate.load_buses, of.consumers))
+    p, q = files.loads.values[at].T  # idle loads come last / files.case.base_mva
     least = float(np.min(p, initial=math.inf))
     name, ok = "active power of consumers", least >= -_KEPT
     yield claim(name, f"0 or more, to {_KEPT:g} p.u.", f"{least:.3g} p.u. or more", ok)

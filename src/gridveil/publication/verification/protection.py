@@ -18,12 +18,13 @@ from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.certificate_v2 import invariants_before
 from gridveil.publication.spent import spent_sentence
 from gridveil.publication.statements import (
-    COSTS_PRIVATE,
+    DISPATCH,
     EARLIER_RELEASES,
     FIRST_RELEASE,
     LARGEST_BASE,
     SMALLEST_BASE,
     SOFTWARE,
+    TARGET_PRIVATE,
     invariants,
     is_plausible_base,
     is_private_as_a_whole,
@@ -58,7 +59,7 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield _not_covered(certificate)
     yield _paid(certificate)
     yield from _spent(certificate)
-    loads = len(certificate.load_buses)
+    loads = len(certificate.load_buses) + len(certificate.idle_load_buses)
     yield claim("loads", str(stated_of.loads), str(loads), stated_of.loads == loads)
     yield _drawn(certificate)
     yield from _ledgers(certificate, read.version)
@@ -69,14 +70,19 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
 
 def whole_claim(certificate: Certificate) -> Claim:
     """Check that what is said of the folder as a whole follows from its parts."""
-    provenance, kept = certificate.costs.provenance, certificate.kept
-    statement = whole_statement(provenance, kept, certificate.protection.epsilon)
+    provenance, kept = certificate.provenance, certificate.kept
+    epsilon, target = certificate.protection.epsilon, certificate.target
+    statement = whole_statement(provenance, kept, epsilon, target)
     whole = is_private_as_a_whole(provenance, kept)
     same = (certificate.statement, certificate.private_as_a_whole) == (statement, whole)
     name = "private as a whole" if certificate.private_as_a_whole else "not private as a whole"
     if not same:
         return claim(name, certificate.statement, f"as stated, it would be: {statement}", ok=False)
-    why = "follows from what is stated of costs and source; only the owner knows that these hold"
+    why = "follows from what is stated of dispatch and source; only the owner knows that these hold"
+    if certificate.costs is not None:
+        why = (
+            "follows from what is stated of costs and source; only the owner knows that these hold"
+        )
     return stated(name, certificate.statement, why)
 
 
@@ -134,14 +140,23 @@ def _named_parameters(certificate: Certificate) -> Claim:
 def _invariants(read: ReadCertificate) -> Claim:
     """Check that what is said to be public is what follows from the costs and what is kept."""
     certificate = read.certificate
-    costs, done = certificate.costs, certificate.post_processing
+    held_to, done = certificate.stated_target, certificate.post_processing
+    source = "" if held_to is None else held_to.source
     consumers = False if done is None else bool(done.consumers)
     factor = None if done is None else done.power_factor
     ratings = ratings_source(certificate.protection.parameters)
     wanted = (
-        invariants(costs.provenance, costs.source, certificate.kept, consumers, factor, ratings)
+        invariants(
+            certificate.provenance,
+            source,
+            certificate.kept,
+            consumers,
+            factor,
+            ratings,
+            certificate.target,
+        )
         if read.version > 2
-        else invariants_before(costs.provenance, costs.source)
+        else invariants_before(certificate.provenance, source)
     )
     ok = tuple((one.what, one.provenance) for one in certificate.invariants) == wanted
     return claim("what is public", "as it follows", "as stated" if ok else "otherwise", ok)
@@ -150,7 +165,7 @@ def _invariants(read: ReadCertificate) -> Claim:
 def _not_covered(certificate: Certificate) -> Claim:
     """Check that nothing was left out of what the promise does not cover."""
     of = certificate.protection
-    wanted = uncovered(NOT_COVERED, certificate.costs.provenance, of.delta)
+    wanted = uncovered(NOT_COVERED, certificate.provenance, of.delta, certificate.target)
     claimed = f"{len(of.not_covered)} sentences"
     if of.not_covered == wanted:
         return claim("what is not covered", claimed, "as it follows", ok=True)
@@ -160,10 +175,13 @@ def _not_covered(certificate: Certificate) -> Claim:
 
 
 def _paid(certificate: Certificate) -> Claim:
-    """Check that a part of ε was paid for private costs only."""
-    paid, provenance = certificate.protection.epsilon_costs, certificate.costs.provenance
-    ok = not paid or provenance == COSTS_PRIVATE
-    return claim("paid for costs", f"ε = {paid:g}", f"the costs are {provenance}", ok)
+    """Check that a part of ε was paid for private costs or a private dispatch only."""
+    paid, target = certificate.protection.epsilon_costs, certificate.target
+    ok = not paid or (bool(target) and certificate.provenance == TARGET_PRIVATE)
+    name = "paid for dispatch" if target == DISPATCH else "paid for costs"
+    are = "is" if target == DISPATCH else "are"
+    found = f"{target} {are} {certificate.provenance}" if target else "there are none"
+    return claim(name, f"ε = {paid:g}", found, ok)
 
 
 def _drawn(certificate: Certificate) -> Claim:

@@ -15,9 +15,12 @@ from gridveil.network.conversion import InService, in_service
 
 _NEGLIGIBLE = 1e-6
 """Share of all costs below which a generator's relative gap says nothing."""
+_SAME_OUTPUT = 1e-6
+"""In p.u.: outputs that differ by less are the same, as limits are kept to this."""
 _NO_ANGLE = 360.0
 _USUAL_ANGLE = 60.0
-"""Degrees: the limit where the file has none."""
+"""Degrees either side of the phase shift: the limit where the file has none."""
+_TURN = 360.0
 _REFERENCE, _PIECEWISE = 3, 1
 
 
@@ -29,6 +32,23 @@ class Recomputed:
     """The largest violation of each kind of constraint, in p.u. or radians."""
     generator_costs: FloatArray
     """Of every generator in service, in $/h, in the order of the file."""
+
+    megawatts: FloatArray
+    """The output of every generator in service, in the order of the file."""
+    ranges: FloatArray
+    """The highest less the lowest output of each, in MW."""
+    has_costs: bool
+    """Whether any number of a cost function is not 0."""
+
+    def largest_deviation(self, dispatch: FloatArray, base_mva: float) -> float:
+        """Return how far outputs are from a dispatch in MW, as a share of ranges, at most."""
+        beyond = np.abs(self.megawatts - dispatch) - _SAME_OUTPUT * base_mva
+        shares = [
+            off / width
+            for off, width in zip(beyond.tolist(), self.ranges.tolist(), strict=True)
+            if 0 < width < np.inf
+        ]
+        return float(max([0.0, *shares]))
 
     @property
     def largest_violation(self) -> float:
@@ -71,6 +91,9 @@ def recompute(case: CaseFile) -> Recomputed:
         generator_costs=np.array(
             [_cost(case.tables["gencost"].values[g], float(gen.column("Pg")[g])) for g in gens]
         ),
+        megawatts=gen.column("Pg")[gens],
+        ranges=gen.column("Pmax")[gens] - gen.column("Pmin")[gens],
+        has_costs=any(_costs_anything(case.tables["gencost"].values[g]) for g in gens),
     )
 
 
@@ -125,9 +148,11 @@ def _angle_limits(case: CaseFile, lines: IntArray) -> tuple[FloatArray, FloatArr
     branch = case.tables["branch"]
     low, high = branch.column("angmin")[lines], branch.column("angmax")[lines]
     none = ((low == 0) | (low <= -_NO_ANGLE)) & ((high == 0) | (high >= _NO_ANGLE))
+    shift = branch.column("angle")[lines]
+    shift = shift - _TURN * np.where(np.abs(shift) > _TURN / 2, np.floor(shift / _TURN + 0.5), 0.0)
     return (
-        np.radians(np.where(none, -_USUAL_ANGLE, low)),
-        np.radians(np.where(none, _USUAL_ANGLE, high)),
+        np.radians(np.where(none, shift - _USUAL_ANGLE, low)),
+        np.radians(np.where(none, shift + _USUAL_ANGLE, high)),
     )
 
 
@@ -139,6 +164,14 @@ def _cost(row: FloatArray, mw: float) -> float:
     outputs, costs = row[4 : 4 + 2 * count].reshape(-1, 2).T
     slopes = np.diff(costs) / np.diff(outputs)
     return float(np.max(costs[:-1] + slopes * (mw - outputs[:-1])))
+
+
+def _costs_anything(row: FloatArray) -> bool:
+    """Whether a row of gencost has a cost that is not 0."""
+    count = int(row[3])
+    if row[0] == _PIECEWISE:
+        return bool(np.any(row[5 : 4 + 2 * count : 2] != 0))
+    return bool(np.any(row[4 : 4 + count] != 0))
 
 
 def _sums(rows: IntArray, values: ComplexArray, count: int) -> ComplexArray:

@@ -1,10 +1,8 @@
 """The files of a release: what is in the folder, digests, and the page made again."""
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +18,7 @@ from gridveil.network.conversion import build_network, in_service
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.network import Network
 from gridveil.network.problems import CaseError
+from gridveil.network.source_loads import loads_at_buses
 from gridveil.printable import excerpt
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate
@@ -34,17 +33,24 @@ from gridveil.publication.folder import (
 )
 from gridveil.publication.report.passive import is_passive
 from gridveil.publication.report.redraw import redrawn_page
-from gridveil.publication.statements import LOADS_COLUMNS
 from gridveil.publication.verification.folder_reader import (
     list_release_folder,
     read_release_file,
 )
-from gridveil.publication.verification.model_file import is_model, loads_table
+from gridveil.publication.verification.loads_file import (
+    LoadsFile,
+    lists,
+    read_loads_file,
+    sums_hold,
+)
+from gridveil.publication.verification.model_file import is_model
 from gridveil.publication.verification.page_files import history_claims, positions_claim
 
 _SHOWN = 200
 """Characters of a list of files that are shown."""
 _LONGEST_VERSION = 20
+_SPELLED = 3
+"""The first version whose table of loads is spelled in one way."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class ReleaseFiles:
 
     @cached_property
     def load_rows(self) -> IntArray:
-        """The rows of the released loads in the bus table, each once, in the order of the file."""
+        """The row of each released load in the bus table, in the order of the file."""
         numbers = np.array(self.certificate.load_buses, dtype=float)
         parts = in_service(self.case)
         rows = parts.rows_of(numbers)
@@ -79,16 +85,32 @@ class ReleaseFiles:
             raise GridveilError("the certificate lists no load bus")
         if (rows < 0).any() or not parts.bus[rows].all():
             raise GridveilError("a load bus of the certificate is not in service in the network")
-        if (np.diff(rows) <= 0).any():
+        if (np.diff(rows) < 0).any():
             raise GridveilError(
-                "the load buses of the certificate are not in the order of the network, each once"
+                "the load buses of the certificate are not in the order of the network"
             )
         return rows
 
     @cached_property
+    def loads(self) -> LoadsFile:
+        """The table of loads, if it lists those of the certificate."""
+        file = read_loads_file(self.contents[LOADS])
+        if not lists(file, self.certificate.load_buses, self.certificate.idle_load_buses):
+            raise GridveilError(f"{LOADS} has other loads than the certificate lists")
+        return file
+
+    @cached_property
+    def released_case(self) -> CaseFile:
+        """The network's file with its loads one by one."""
+        p, q = self.loads.values.T.tolist()
+        loads = loads_at_buses(self.loads.buses, p, q, in_service=len(self.load_rows))
+        return replace(self.case, loads=loads)
+
+    @cached_property
     def network(self) -> Network:
         """The released network."""
-        return build_network(self.case, self.load_rows)
+        assert len(self.load_rows)
+        return build_network(self.released_case)
 
 
 def folder_claim(folder: Path, read: ReadCertificate) -> Claim:
@@ -143,35 +165,12 @@ def _model(files: ReleaseFiles) -> Claim:
 
 
 def _loads(files: ReleaseFiles) -> Claim:
-    """Check that the table of loads is that of the network."""
-    claimed, bus, listed = "all loads of the network", files.case.tables["bus"], files.load_rows
-    others = bus.column("Pd").astype(bool) | bus.column("Qd").astype(bool)
-    others[listed] = False
-    if others.any():
-        return claim(LOADS, claimed, "a load is not in it", ok=False)
-    same = (
-        files.contents[LOADS] == loads_table(files.case, listed)
-        if files.read.version > 2
-        else _has_loads_in_any_spelling(files)
-    )
-    return claim(LOADS, claimed, "the same" if same else "others", same)
-
-
-def _has_loads_in_any_spelling(files: ReleaseFiles) -> bool:
-    """Whether a table of a former version has the loads of the network."""
-    bus = files.case.tables["bus"]
-    wanted = [
-        (int(bus.column("bus_i")[row]), *(float(bus.column(n)[row]) for n in ("Pd", "Qd")))
-        for row in files.load_rows
-    ]
-    if files.contents[LOADS].count(b"\n") > len(wanted) + 1:
-        return False
-    try:
-        rows = list(csv.reader(io.StringIO(files.contents[LOADS].decode())))
-        found = [(int(n), float(p), float(q)) for n, p, q in rows[1:]]
-    except (ValueError, csv.Error):
-        return False
-    return found == wanted and rows[0] == list(LOADS_COLUMNS)
+    """Check that the network has the sums of the loads in the table, and no others."""
+    claimed = "each load, and the network their sums"
+    if not sums_hold(files.loads, files.case, files.load_rows):
+        return claim(LOADS, claimed, "the network has other loads", ok=False)
+    same = files.read.version < _SPELLED or files.loads.spelled() == files.contents[LOADS]
+    return claim(LOADS, claimed, claimed if same else "in another spelling", same)
 
 
 def _page(files: ReleaseFiles) -> Claim:
@@ -183,8 +182,7 @@ def _page(files: ReleaseFiles) -> Claim:
         try:
             again = redrawn_page(
                 files.certificate,
-                files.case,
-                files.load_rows,
+                files.released_case,
                 files.contents[POSITIONS],
                 files.contents.get(HISTORY),
             )

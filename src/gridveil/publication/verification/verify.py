@@ -5,7 +5,7 @@ recompute.py, and from an AC-OPF solved anew; what a mechanism or a method promi
 A claim is recomputed, or proved by a theorem, or stated: then nobody but the owner can know.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,11 +19,13 @@ from gridveil.claims import Claim, ClaimVerdict, claim, number_claim
 from gridveil.errors import GridveilError
 from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
+from gridveil.network.network import Network
 from gridveil.opf.solvers import Solver, using
 from gridveil.printable import excerpt
 from gridveil.publication.certificate_file import ReadCertificate, read_certificate
 from gridveil.publication.costs import read_costs
-from gridveil.publication.folder import CERTIFICATE, SIGNATURE
+from gridveil.publication.dispatch import read_dispatch
+from gridveil.publication.folder import CERTIFICATE, LOADS, SIGNATURE
 from gridveil.publication.signing import (
     SignatureCheck,
     SignatureState,
@@ -31,6 +33,7 @@ from gridveil.publication.signing import (
     as_verification_key,
     check_signature,
 )
+from gridveil.publication.targets import Target
 from gridveil.publication.verification.fidelity import fidelity_claims
 from gridveil.publication.verification.folder_reader import (
     read_optional_file,
@@ -50,6 +53,10 @@ from gridveil.publication.verification.release_files import (
 
 _EXACT = 1e-9
 """Relative difference of figures that follow from the files alone."""
+_READERS: Mapping[str, Callable[[Path, str, Network], Target]] = {
+    "costs": read_costs,
+    "dispatch": read_dispatch,
+}
 _LONGEST = 2000
 """Characters of a text of a claim."""
 NO_STATEMENT = "What the certificate says of the folder as a whole does not follow from its parts."
@@ -149,6 +156,7 @@ def verify(
     folder: Path | str,
     key: VerificationKey | Ed25519PublicKey | Path | str | None = None,
     costs: Path | str | None = None,
+    dispatch: Path | str | None = None,
     solver: Solver | str | None = None,
 ) -> Verification:
     """Check a release: schema, digests, network, an AC-OPF of its own, the page made again.
@@ -158,6 +166,7 @@ def verify(
         key: A public key, or the PEM file of it or of an X.509 certificate with it: then the
             signature is checked as well. Who issued a certificate is not checked.
         costs: A CSV file as `release --costs` takes it: then that these are the costs it aims for.
+        dispatch: A CSV file as `release --dispatch` takes it: then that this is its dispatch p*.
         solver: What solves the AC-OPF: "ipopt", "interior-point" or "auto". It need not be the one
             of the release.
 
@@ -178,7 +187,7 @@ def verify(
         broken = claim("schema", "valid", str(error), ok=False)
         claims = tuple(map(_shown, (broken, *signed)))
         return Verification(claims, "the certificate cannot be read", None, signature)
-    table = None if costs is None else Path(costs)
+    tables = {"costs": costs, "dispatch": dispatch}
     whole = whole_claim(read.certificate)
     with (
         using(solver),
@@ -189,7 +198,7 @@ def verify(
         claims = (
             claim("schema", "valid", "valid", ok=True),
             *signed,
-            *_claims(path, read, table, whole),
+            *_claims(path, read, tables, whole),
         )
     is_whole = read.certificate.private_as_a_whole if whole.ok else None
     statement = whole.claimed if whole.ok else NO_STATEMENT
@@ -197,7 +206,7 @@ def verify(
 
 
 def _claims(
-    folder: Path, read: ReadCertificate, costs: Path | None, whole: Claim
+    folder: Path, read: ReadCertificate, tables: Mapping[str, Path | str | None], whole: Claim
 ) -> Iterator[Claim]:
     certificate = read.certificate
     claimed, found = certificate.digest, read.computed_digest
@@ -212,18 +221,38 @@ def _claims(
         yield claim("network", "as certified", "not examined: a file was changed", ok=False)
         return
     files = ReleaseFiles(read, contents)
-    try:
-        size = f"{len(files.network.buses)} buses"
-    except Exception as error:  # whatever hostile tables do to a reader
-        why = str(error) if isinstance(error, GridveilError) else type(error).__name__
-        yield claim("network", "readable", f"not readable: {why}", ok=False)
+    unreadable = list(_unreadable(files))
+    if unreadable:
+        yield from unreadable
         return
-    yield claim("network", "readable", size, ok=True)
+    yield claim("network", "readable", f"{len(files.network.buses)} buses", ok=True)
     yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
-    given = None if costs is None else read_costs(costs, "the file given", files.network).values
+    given = None
+    for name, table in tables.items():
+        if table is not None:
+            if getattr(certificate, name) is None:
+                yield claim(f"{name} of the file", "those of the release", "it has none", ok=False)
+                continue
+            given = _READERS[name](Path(table), "the file given", files.network).values
     yield from _guarded("files", file_claims(files))
     yield from _guarded("post-processing", kept_claims(files))
     yield from _guarded("fidelity", fidelity_claims(files, given))
+
+
+def _unreadable(files: ReleaseFiles) -> Iterator[Claim]:
+    """Give a claim for the first of the network and its loads that cannot be read."""
+    parts: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("network", lambda: files.load_rows),
+        (LOADS, lambda: files.loads),
+        ("network", lambda: files.network),
+    )
+    for name, part in parts:
+        try:
+            part()
+        except Exception as error:  # whatever hostile tables do to a reader
+            why = str(error) if isinstance(error, GridveilError) else type(error).__name__
+            yield claim(name, "readable", f"not readable: {why}", ok=False)
+            return
 
 
 def _guarded(name: str, claims: Iterator[Claim]) -> Iterator[Claim]:

@@ -1,21 +1,15 @@
-"""By which keys the owner of a network knows its loads, and what stands around each of them.
+"""What stands around the loads of a network, by which a ledger recognises them.
 
-A key stays the same when a switch opens, rows are ordered anew or a converter numbers buses anew:
-in a case file it is the number of the bus, in a pandapower net the index of the load. Branches are
-recognised by their impedances, whatever their ends are called and whether they are in service; the
-structure of the network around a load, by which buses are connected, whatever the impedances are.
-A bus has the same neighbours, by their numbers, as long as nothing is numbered anew.
-Nothing here depends on the value of a load.
+Branches are recognised by their impedances, whatever their ends are called and whether they are in
+service; the structure of the network around a load, by which buses are connected, whatever the
+impedances are. A bus has the same neighbours, by their numbers, as long as nothing is numbered
+anew. Nothing here depends on the value of a load.
 """
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
-import numpy as np
-
-from gridveil.network.conversion import has_load
 from gridveil.network.network import Network
 
 _DIGITS = 6
@@ -26,36 +20,6 @@ STRUCTURE = "structure "
 """What the digest of a structure begins with."""
 NEIGHBOURS = "neighbours "
 """What the digest of neighbours begins with."""
-
-
-@dataclass(frozen=True)
-class LoadKeys:
-    """The keys of the loads of a network."""
-
-    in_service: tuple[tuple[str, ...], ...]
-    """For each load of the network, the owner's loads that it is the sum of."""
-    idle: tuple[str, ...]
-    """The owner's loads that are out of service."""
-    idle_buses: tuple[int, ...] = ()
-    """The bus of each of these; empty where they are not known."""
-
-
-def load_keys(network: Network) -> LoadKeys:
-    """Return the keys that a network brings with it, or else the numbers of its buses."""
-    if network.load_keys is not None:
-        return LoadKeys(*network.load_keys)
-    bus = network.case.tables["bus"]
-    listed = np.zeros(len(bus.values), dtype=bool)
-    listed[network.loads.row] = True
-    idle = tuple(map(int, bus.column("bus_i")[has_load(bus) & ~listed]))
-    return LoadKeys(
-        tuple((bus_key(n),) for n in network.load_buses), tuple(map(bus_key, idle)), idle
-    )
-
-
-def bus_key(number: int) -> str:
-    """Return the key of the load at a bus of a case file."""
-    return f"bus {number}"
 
 
 def surroundings(
