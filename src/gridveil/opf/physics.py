@@ -4,6 +4,7 @@ Points may have leading axes: many points of one network are evaluated at once. 
 give arrays of CuPy back where they get them, so that the same formulas run on a GPU.
 """
 
+import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,7 +63,7 @@ class Physics:
         """Return N at (θ, v)."""
         n = self.buses
         v, flow = x[..., n : 2 * n], self._flows(x).flow
-        flat = flow.reshape(-1, 4 * len(self._from))
+        flat = flow.reshape(math.prod(x.shape[:-1]), 4 * len(self._from))
         balance = (self._leaving @ flat.T).T.reshape(*x.shape[:-1], 2 * n)
         shunts = np.concatenate([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
         at = flow[..., self.limited]

@@ -66,7 +66,7 @@ class NetworkProgram:
 
     def constraints(self, x: FloatArray) -> FloatArray:
         """Return N(θ, v) + A x + Σ h."""
-        g = (self._matrix @ x.T).T.copy()
+        g: FloatArray = (self._matrix @ x.T).T.copy()
         g[..., : self.physics.rows] += self.physics.values(x)
         if len(self.terms.row):
             terms = evaluate(self._coefficients, x[..., self._term_column])
@@ -183,7 +183,9 @@ class NetworkProgram:
 def batch_of(programs: Sequence[NetworkProgram]) -> NetworkProgram:
     """Return programs that differ in bounds and costs alone as one batch."""
     names = ("x_min", "x_max", "g_min", "g_max")
-    bounds = {name: np.stack([getattr(program, name) for program in programs]) for name in names}
+    bounds: dict[str, Any] = {
+        name: np.stack([getattr(program, name) for program in programs]) for name in names
+    }
     costs = np.stack([program.costs for program in programs], axis=1)
     return replace(programs[0], costs=costs, **bounds)
 

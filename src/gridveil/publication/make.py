@@ -27,7 +27,6 @@ from gridveil.network.components import LoadList
 from gridveil.network.network import Network
 from gridveil.network.source_loads import numbers_at_buses
 from gridveil.opf.acopf import OPFResult, solve_acopf
-from gridveil.opf.nonlinear_program import SolverVersion
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import Guarantee
@@ -272,7 +271,7 @@ def certify(
             opf, basis.parameters, basis.epsilon_costs, basis.post_processing
         )
     on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
-    certificate = _certificate(network, basis, figures, interval, _software(on_gpu, opf.solver))
+    certificate = _certificate(network, basis, figures, interval, _software(on_gpu, opf))
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
         LOADS: csv_bytes(LOADS_COLUMNS, _load_rows(published)),
@@ -533,7 +532,7 @@ def _load_rows(published: PublishedCase) -> list[tuple[int, int, float, float, i
     ]
 
 
-def _software(on_gpu: bool, solver: SolverVersion | None) -> dict[str, str]:
+def _software(on_gpu: bool, opf: OPFResult | None) -> dict[str, str]:
     """Return what the bytes of a release depend on: the solver of its AC-OPF is part of it.
 
     With agents on a GPU, its compiler is too.
@@ -543,5 +542,5 @@ def _software(on_gpu: bool, solver: SolverVersion | None) -> dict[str, str]:
         "gridveil": version("gridveil"),
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
-        **({} if solver is None else {solver.name: solver.version}),
+        **({} if opf is None else {opf.solver.name: opf.solver.version}),
     }

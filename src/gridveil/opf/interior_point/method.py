@@ -4,7 +4,7 @@ Every instance has its own barrier parameter μ, filter and end; those that have
 batch. The same code runs on a CPU and on a GPU: a backend brings the arrays and the loops.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,18 +79,18 @@ class Result:
 
     def part(self, which: IntArray) -> "Result":
         """Return some of the instances."""
-        return Result(*(array[which] for array in self._arrays), self.effort)
+        return replace(self, **{name: array[which] for name, array in self._arrays.items()})
 
     def with_part(self, which: IntArray, part: "Result") -> "Result":
         """Return the result with some instances replaced, and the effort of both."""
-        arrays = [array.copy() for array in self._arrays]
-        for array, new in zip(arrays, part._arrays, strict=True):
-            array[which] = new
-        return Result(*arrays, self.effort + part.effort)
+        arrays = {name: array.copy() for name, array in self._arrays.items()}
+        for name, new in part._arrays.items():
+            arrays[name][which] = new
+        return replace(self, **arrays, effort=self.effort + part.effort)
 
     @property
-    def _arrays(self) -> tuple[Any, ...]:
-        return self.code, self.x, self.objective, self.multipliers, self.iterations
+    def _arrays(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "effort"}
 
 
 _OF_INSTANCES = ("_mu", "_acceptable", "_code", "_rounding", "_least_theta", "_stalled")

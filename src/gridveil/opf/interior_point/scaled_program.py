@@ -27,10 +27,25 @@ class BatchProgram(Protocol):
     Functions take points of shape (instances, variables) and give values with the same first axis.
     """
 
-    x_min: Any
-    x_max: Any
-    g_min: Any
-    g_max: Any
+    @property
+    def x_min(self) -> Any:
+        """Lower bounds of the variables."""
+        ...
+
+    @property
+    def x_max(self) -> Any:
+        """Upper bounds of the variables."""
+        ...
+
+    @property
+    def g_min(self) -> Any:
+        """Lower bounds of the constraints."""
+        ...
+
+    @property
+    def g_max(self) -> Any:
+        """Upper bounds of the constraints."""
+        ...
 
     def objective(self, x: Any) -> Any:
         """Return f of every instance."""
