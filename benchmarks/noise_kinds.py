@@ -103,13 +103,18 @@ def measured(network: Network, true_cost: float, kind: str) -> dict[str, Any]:
     found: dict[str, Any] = noise_figures(network, mechanism)
     noisy = simulate_loads(network, mechanism, 0)
     loads = np.stack([noisy.p, noisy.q], axis=1)
-    found["feasible"] = solve_acopf(network.with_loads(*loads.T), watch=goes_on).status.solved
+    corrected = mechanism.corrected(loads)
+    as_drawn = np.array_equal(corrected, loads)
+    if not as_drawn:
+        found["feasible"] = solve_acopf(network.with_loads(*loads.T), watch=goes_on).status.solved
     weights = metric_weights(mechanism.guarantee(), loads)
     try:
-        costs, _ = private_costs(blank(network), mechanism.corrected(loads), 0, weights)
+        costs, near = private_costs(blank(network), corrected, 0, weights)
+        if as_drawn:  # these are the loads that private costs begin with
+            found["feasible"] = np.array_equal(near, loads)
         restored = restore(network, noisy, costs.for_beta(BETA, network).values, BETA, "central")
     except GridveilError as error:
-        return {**found, "failed": str(error)[:80]}
+        return {"feasible": False, **found, "failed": str(error)[:80]}
     if not restored.status.solved:
         return {**found, "failed": restored.status.value}
     released = restored.network.loads.values

@@ -2,6 +2,8 @@
 
 import json
 
+import pandapower
+import pandapower.networks
 import pytest
 
 from gridveil import load_case
@@ -45,3 +47,17 @@ def test_loads_out_of_service_are_counted_and_listed(gridveil, source):
     both = gridveil("release", source, "--dry-run", "--idle-loads", "release", "--json")
     assert json.loads(both.out)["idle_loads_released"] is True
     assert gridveil("release", source, "--dry-run", "--idle-loads", "all").status == 2
+
+
+def test_kinds_that_were_public_are_named_again(gridveil, tmp_path):
+    """A release of a net with public static generators goes back into that net."""
+    net = pandapower.networks.create_cigre_network_mv(with_der="pv_wind")
+    pandapower.to_json(net, str(tmp_path / "net.json"))
+    source = [tmp_path / "net.json", "--public-injections", "sgen"]
+    gridveil("release", *source, "-o", tmp_path / "out", "--ledger", tmp_path / "ledger.sqlite")
+    into = ["--into", *source, "-o", tmp_path / "copy.json"]
+    gridveil("export", tmp_path / "out", *into)
+    copy = pandapower.from_json(str(tmp_path / "copy.json"))
+    assert copy.sgen.p_mw.tolist() == net.sgen.p_mw.tolist()
+    assert (copy.load.p_mw != net.load.p_mw).all()
+    pandapower.runpp(copy)

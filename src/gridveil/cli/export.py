@@ -7,6 +7,7 @@ import typer
 
 from gridveil.cli.options import JsonOption
 from gridveil.cli.output import console, print_json
+from gridveil.cli.reading import PublicInjectionsOption, kinds_of_injections
 
 
 def export(
@@ -17,6 +18,7 @@ def export(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The copy to write; must not exist yet.")
     ],
+    public_injections: PublicInjectionsOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Write released loads into a copy of the source: its names, indices and elements stay.
@@ -29,7 +31,9 @@ def export(
     """
     from gridveil.publication.export import export_release
 
-    told = export_release(folder, into, output)
+    told = export_release(
+        folder, into, output, public_injections=kinds_of_injections(public_injections)
+    )
     if as_json:
         print_json({"file": str(output), "notes": told})
         return

@@ -27,9 +27,13 @@ def read_network(
     quiet: bool = False,
 ) -> Network:
     """Return the network of a case, and print the notes of its conversion to standard error."""
-    kinds = [kind.strip() for kind in public_injections.split(",") if kind.strip()]
-    network = load_case(case, load_buses, public_injections=kinds)
+    network = load_case(case, load_buses, public_injections=kinds_of_injections(public_injections))
     if not quiet:
         for note in network.conversion_notes:
             error_console.print(f"note: {note}", style="dim", soft_wrap=True)
     return network
+
+
+def kinds_of_injections(names: str) -> list[str]:
+    """Return the kinds that an option names, separated by commas."""
+    return [kind.strip() for kind in names.split(",") if kind.strip()]

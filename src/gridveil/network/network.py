@@ -273,3 +273,9 @@ class Network(ArrayRecord):
             "angle_min_degrees": np.degrees(lines.angle_min),
             "angle_max_degrees": np.degrees(lines.angle_max),
         }
+
+
+def released_idle_loads(network: Network) -> LoadList:
+    """Return the idle loads of a network to be written: 0 unless it lists them as released."""
+    idle, nothing = network.idle_loads, np.zeros(len(network.idle_loads))
+    return idle if network.lists_idle_loads else replace(idle, p=nothing, q=nothing)

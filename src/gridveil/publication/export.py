@@ -29,13 +29,20 @@ _STILL = (
 )
 
 
-def export_release(folder: Path | str, into: Path | str, output: Path | str) -> list[str]:
+def export_release(
+    folder: Path | str,
+    into: Path | str,
+    output: Path | str,
+    *,
+    public_injections: Sequence[str] = (),
+) -> list[str]:
     """Write the loads of a release into a copy of the file that it was made from.
 
     Args:
         folder: The folder of the release.
         into: The source, or its name: a file of any format that can be written back.
         output: The copy, which must not exist yet.
+        public_injections: The kinds that were public in the release; see `load_case`.
 
     Returns:
         What the format cannot hold, and what of the source still stands in the copy.
@@ -54,7 +61,7 @@ def export_release(folder: Path | str, into: Path | str, output: Path | str) -> 
     if target.exists() or target.is_symlink():
         raise GridveilError(f"{target} exists and is not overwritten; choose another file")
     chosen: CaseFormat = format_of(source)
-    network = _source_network(source, files)
+    network = _source_network(source, files, public_injections)
     _refuse_another(source, network, files)
     return [*chosen.write_back(_with_released(network, files.loads), source, target), _STILL]
 
@@ -72,10 +79,11 @@ def _files_of(folder: Path) -> ReleaseFiles:
     return ReleaseFiles(read, contents)
 
 
-def _source_network(source: Path, files: ReleaseFiles) -> Network:
+def _source_network(source: Path, files: ReleaseFiles, public: Sequence[str]) -> Network:
     """Return the network of a source with the loads that the release lists."""
     try:
-        return load_case(source, sorted(set(files.certificate.load_buses)))
+        buses = sorted(set(files.certificate.load_buses))
+        return load_case(source, buses, public_injections=public)
     except GridveilError as error:
         raise GridveilError(f"{error}. {source} does not fit this release") from None
 
@@ -112,7 +120,11 @@ def _with_released(network: Network, loads: LoadsFile) -> Network:
     p, q = _values(of.places, values).T
     idle = network.idle_loads
     p_idle, q_idle = _values(idle.places, values).T
-    return replace(network.with_loads(p, q), idle_loads=replace(idle, p=p_idle, q=q_idle))
+    return replace(
+        network.with_loads(p, q),
+        idle_loads=replace(idle, p=p_idle, q=q_idle),
+        lists_idle_loads=not all(loads.in_service),
+    )
 
 
 def _places(loads: LoadsFile) -> list[tuple[int, int]]:

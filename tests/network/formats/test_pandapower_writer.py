@@ -1,5 +1,7 @@
 """Released loads in the net they came from, and networks as new nets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,20 @@ def test_loads_go_back_by_their_indices_and_everything_else_stays():
     assert all(net[name].equals(table) for name, table in before.items())
     for name in ("bus", "line", "trafo", "trafo3w", "switch", "gen", "ext_grid", "shunt"):
         assert copy[name].equals(before[name])
+
+
+def test_a_load_out_of_service_is_0_unless_it_is_released():
+    net = everything()
+    changed, _ = released(net)
+    idle = replace(changed.idle_loads, p=np.array([0.07]), q=np.array([0.03]))
+    for is_released in (False, True):
+        network = replace(changed, idle_loads=idle, lists_idle_loads=is_released)
+        copy, told = net_with_loads(network, net)
+        (key,) = (one.key for one in network.idle_loads.identities)
+        row, factor = copy.load.loc[int(key.split()[1])], network.base_mva * is_released
+        assert (row.p_mw, row.q_mvar) == pytest.approx((0.07 * factor, 0.03 * factor))
+        assert not row.in_service
+        assert any("out of service, set to 0" in one for one in told) != is_released
 
 
 def test_what_a_table_cannot_hold_stands_as_a_load_and_is_said():

@@ -109,6 +109,19 @@ def test_the_audit_finds_a_tenth_less_than_the_claim_at_most(distance):
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
+def test_every_load_at_every_distance_gives_away_no_more_than_is_claimed(distance):
+    """The benchmark `relative_laplace` has the trials to find 0.9 to 1 of the claim at each."""
+    mechanism = RelativeLaplace.of(1, distance)
+    result = audit(mechanism, pairs=mechanism.audit_pairs(), trials=10_000, confidence=SURE)
+    bounds = {pair.one[0] / FLOOR: [] for pair in result.pairs}
+    for pair in result.pairs:
+        bounds[pair.one[0] / FLOOR].append(pair.epsilon_lower_bound)
+    assert sorted(bounds) == pytest.approx([-1, -0.01, 0, 0.01, 1, 100], rel=1e-12)
+    assert all(0.6 < bound <= 1 for found in bounds.values() for bound in found)
+    assert result.shown_by == ()
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
 def test_audited_pairs_are_as_far_apart_as_the_promise_reaches(distance):
     mechanism = RelativeLaplace.of(1, distance)
     pairs = mechanism.audit_pairs()

@@ -57,9 +57,9 @@ class CaseFormat(ABC):
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:  # noqa: ARG002
         """Write a copy of a source in which the loads of a network stand, and nothing else changed.
 
-        Loads are found by their keys (`network.load_identities`, `network.idle_loads`); idle ones
-        get what the network has for them, which is 0 where they were not released. Results of an
-        earlier power flow are cleared.
+        Loads are found by their keys (`network.load_identities`, `network.idle_loads`). Idle ones
+        become 0, unless the network lists them as released. Results of an earlier power flow are
+        cleared.
 
         Args:
             network: What was read from the source, with other loads.

@@ -46,7 +46,6 @@ class CaseRows:
 
     base_mva: float = 100.0
     loads: list[SourceLoad] = field(default_factory=list, repr=False)
-    injections: list[FixedInjection] = field(default_factory=list, repr=False)
     generators: list[str] = field(default_factory=list)
     """What the source calls the generator of each row of the gen table."""
     notes: list[str] = field(default_factory=list)
@@ -125,14 +124,19 @@ class CaseRows:
         })  # fmt: skip
         self._costs.append(tuple(cost))
 
-    def add_injection(self, injection: FixedInjection, public: bool) -> None:
+    def add_injection(
+        self, injection: FixedInjection, public: bool, in_service: bool = True
+    ) -> None:
         """Add a fixed injection: a public one as a generator that cannot move, else as a load."""
         p, q = injection.p_mw, injection.q_mvar
+        if public and not in_service:
+            return
         if public:
             self.add_generator(injection.key, injection.bus, (-p, -p), (-q, -q), (-p, -q, 1.0))
         else:
-            self.injections.append(injection)
-            self.loads.append(SourceLoad(injection.bus, injection.key, p, q, True, injection.name))
+            self.loads.append(
+                SourceLoad(injection.bus, injection.key, p, q, in_service, injection.name)
+            )
 
     def note(self, names: Collection[str], sentence: str) -> None:
         """Add a note on elements, if there are any; `sentence` follows their names."""

@@ -9,6 +9,7 @@ from gridveil.errors import GridveilError
 from gridveil.files import write_atomically
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
 from gridveil.network.formats.cgmes_profiles import (
+    INJECTION,
     STATE,
     archive_of,
     check_well_formed,
@@ -43,7 +44,7 @@ class CgmesFormat(ReadOnlyFormat):
         import_pypowsybl()
         texts = _read(path)
         cells: dict[str, list[Cell]] = {name: [] for name in texts}
-        for name, cell in load_cells(texts):
+        for name, _, cell in load_cells(texts):
             cells[name].append(cell)
         for name, found in cells.items():
             check_loads(path / name, texts[name], found)
@@ -66,11 +67,19 @@ class CgmesFormat(ReadOnlyFormat):
             for name, text in texts.items()
             if not any(STATE in profile for profile in profiles_of(text))
         }
-        called = _boundary_injections(load_archive(source, archive_of(texts), b""))
-        cells = [(name, cell, called.get(cell.what, f"load {cell.what}"))
-                 for name, cell in load_cells(kept)]  # fmt: skip
-        values, lost = released_values(network, list(dict.fromkeys(key for *_, key in cells)))
+        called, paired = _boundary_injections(load_archive(source, archive_of(texts), b""))
         changed: dict[str, dict[Cell, str]] = {name: {} for name in kept}
+        known = {one.key for one in (*network.load_identities, *network.idle_loads.identities)}
+        cells = []
+        for name, kind, cell in load_cells(kept):
+            if cell.what in paired:
+                changed[name][cell] = "0"
+                continue
+            own = f"{'injection' if kind == INJECTION else 'load'} {cell.what}"
+            key = called.get(cell.what, own)
+            if kind != INJECTION or key in known:  # others are public
+                cells.append((name, cell, key))
+        values, lost = released_values(network, list(dict.fromkeys(key for *_, key in cells)))
         for name, cell, key in cells:
             changed[name][cell] = repr(values[key][cell.column == "q"])
         written = {name: with_cells(text, changed[name]) for name, text in kept.items()}
@@ -90,13 +99,12 @@ def _read(path: Path) -> dict[str, str]:
         raise GridveilError(f"{path}: this archive is damaged") from None
 
 
-def _boundary_injections(source: Any) -> dict[str, str]:
-    """Return the keys of boundary lines by the equivalent injections that feed them."""
+def _boundary_injections(source: Any) -> tuple[dict[str, str], set[str]]:
+    """Return the keys of boundary lines by what feeds them, and what feeds halves of tie lines."""
     frame = source.get_boundary_lines(all_attributes=True)
     name = "CGMES.EquivalentInjection"
     if name not in frame.columns:
-        return {}
-    return {
-        str(injection).lstrip("_"): f"boundary line {line}"
-        for line, injection in zip(frame.index, frame[name], strict=True)
-    }
+        return {}, set()
+    fed = dict(zip(frame[name].astype(str).str.lstrip("_"), frame.index, strict=True))
+    paired = {injection for injection, line in fed.items() if frame.paired[line]}
+    return {injection: f"boundary line {line}" for injection, line in fed.items()}, paired

@@ -15,9 +15,11 @@ REQUIRED = {"EQ": "EquipmentCore|CoreEquipment", "SSH": "SteadyStateHypothesis"}
 """The profiles without which there is no load, by a part of their identifiers."""
 STATE = "StateVariables"
 _PROFILE = re.compile(r"Model\.profile>\s*([^<\s]+)")
+INJECTION = "EquivalentInjection"
+"""The class of what flows in at boundaries; elsewhere PowSyBl takes it as a generator."""
 _LOAD_CLASSES = (
     "EnergyConsumer", "ConformLoad", "NonConformLoad", "StationSupply", "AsynchronousMachine",
-    "EnergySource", "EquivalentInjection",
+    "EnergySource", INJECTION,
 )  # fmt: skip
 """Classes of what PowSyBl takes as loads and boundary injections."""
 _OBJECT = re.compile(
@@ -62,15 +64,15 @@ def profiles_of(text: str) -> list[str]:
     return _PROFILE.findall(text[: 1 << 16])
 
 
-def load_cells(texts: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
-    """Yield the places of the powers of loads, each with the name of its file."""
+def load_cells(texts: Mapping[str, str]) -> Iterator[tuple[str, str, Cell]]:
+    """Yield the places of the powers of loads, each with the names of its file and its class."""
     for name, text in texts.items():
         for match in _OBJECT.finditer(text):
             for value in _VALUE.finditer(match["body"]):
                 at = match.start("body")
                 column = "q" if value["name"].startswith(("q", "reactive")) else "p"
                 start, end = (at + offset for offset in value.span("value"))
-                yield name, Cell(start, end, match["id"], column, value["value"])
+                yield name, match["class"], Cell(start, end, match["id"], column, value["value"])
 
 
 def archive_of(texts: Mapping[str, str]) -> bytes:

@@ -15,7 +15,7 @@ from gridveil.network.formats.matpower_parser import parse_matpower, read_matpow
 from gridveil.network.formats.matpower_writer import edited_text
 from gridveil.network.from_case import network_from_case
 from gridveil.network.load_values import load_cells
-from gridveil.network.network import Network
+from gridveil.network.network import Network, released_idle_loads
 
 _LOOKED_AT = 1 << 16
 """Bytes of a file in which its first assignment is looked for; long comments may come first."""
@@ -63,8 +63,9 @@ class MatpowerFormat(CaseFormat):
 
 def _idle_edits(network: Network) -> list[Edit]:
     """Return the cells of loads at buses that are out of service."""
-    rows = bus_rows(network.case, network.idle_loads.bus.tolist()).tolist()
-    cells = load_cells(network.idle_loads.values, network.base_mva).tolist()
+    idle = released_idle_loads(network)
+    rows = bus_rows(network.case, idle.bus.tolist()).tolist()
+    cells = load_cells(idle.values, network.base_mva).tolist()
     return [
         Edit("bus", row, column, value)
         for row, values in zip(rows, cells, strict=True)

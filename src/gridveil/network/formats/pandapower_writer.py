@@ -74,7 +74,7 @@ def net_with_loads(network: Network, net: Any) -> tuple[Any, list[str]]:
         net: The net; it is not changed.
 
     Returns:
-        The copy, without results of power flows and without loads that are out of service, and
+        The copy, without results of power flows and without idle loads but released ones, and
         sentences on what it cannot hold or what still stands in it.
 
     Raises:
@@ -84,7 +84,7 @@ def net_with_loads(network: Network, net: Any) -> tuple[Any, list[str]]:
     values = _released(network)
     _check_same_loads(network, values, net)
     copy = deepcopy(net)
-    idle = {identity.key for identity in network.idle_loads.identities}
+    idle = {identity.key for identity in network.idle_loads.identities} - values.keys()
     told: list[str] = []
     for kind in KINDS:
         keys = [f"{kind.table} {index}" for index in copy[kind.table].index]
@@ -101,12 +101,10 @@ def net_with_loads(network: Network, net: Any) -> tuple[Any, list[str]]:
 
 
 def _released(network: Network) -> Values:
-    base = network.base_mva
+    base, listed = network.base_mva, network.listed_loads
     return {
         identity.key: (encoded(LOAD, p, base) + 0.0, encoded(LOAD, q, base) + 0.0)
-        for identity, (p, q) in zip(
-            network.load_identities, network.loads.values.tolist(), strict=True
-        )
+        for identity, (p, q) in zip(listed.identities, listed.values.tolist(), strict=True)
     }
 
 

@@ -6,7 +6,7 @@ from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.network.formats.case_rows import named
 from gridveil.network.load_values import load_cells
-from gridveil.network.network import Network
+from gridveil.network.network import Network, released_idle_loads
 from gridveil.network.source_loads import LoadIdentity
 
 
@@ -16,7 +16,7 @@ def released_values(
     """Return P and Q in MW for every load of a source, those out of service too.
 
     Args:
-        network: What is written; its idle loads are 0 where they were not released.
+        network: What is written; its idle loads are 0 unless it lists them as released.
         keys: The keys of all loads of the source.
 
     Returns:
@@ -26,7 +26,8 @@ def released_values(
         GridveilError: The source has a load that the network does not have, by its key.
     """
     own = _by_key(network, network.load_identities, network.loads.values)
-    idle = _by_key(network, network.idle_loads.identities, network.idle_loads.values)
+    idle_loads = released_idle_loads(network)
+    idle = _by_key(network, idle_loads.identities, idle_loads.values)
     known, places = own | idle, set(keys)
     missing = [key for key in keys if key not in known]
     if missing:

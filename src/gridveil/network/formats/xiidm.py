@@ -67,9 +67,11 @@ class XiidmFormat(ReadOnlyFormat):
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
         """Write a copy of a file with this network's loads; see `CaseFormat.write_back`."""
         text = text_of(source)
-        cells = list(_load_cells(text))
+        paired = _paired_lines(text)
+        cells = [cell for cell in _load_cells(text) if cell.what not in paired]
         values, lost = released_values(network, list(dict.fromkeys(cell.what for cell in cells)))
         changed = dict.fromkeys(_result_cells(text), "")
+        changed |= {cell: "0.0" for cell in _load_cells(text) if cell.what in paired}
         for cell in cells:
             value = values[cell.what][cell.column == "q"]
             changed[cell] = repr(-value if cell.what.startswith(_GENERATING) else value)
@@ -97,6 +99,17 @@ def _load_cells(text: str) -> Iterator[Cell]:
                 yield Cell(
                     at + start, at + end, f"{kind} {identifier}", column, found[name]["value"]
                 )
+
+
+def _paired_lines(text: str) -> set[str]:
+    """Return the keys of boundary lines that form tie lines; what they inject plays no part."""
+    return {
+        f"boundary line {html.unescape(match['value'])}"
+        for tag in _TAG.finditer(text)
+        if tag["name"] == "tieLine"
+        for match in _attributes(tag)
+        if match["name"].endswith(("LineId1", "LineId2"))
+    }
 
 
 def _result_cells(text: str) -> Iterator[Cell]:

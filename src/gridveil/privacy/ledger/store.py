@@ -59,7 +59,7 @@ def damaged(place: str, detail: str) -> GridveilError:
 def unusable(place: str, cause: object, advice: str) -> GridveilError:
     """Return the error for a ledger that cannot be used just now."""
     return GridveilError(
-        f"{place}: the ledger cannot be used: {cause}. Nothing was charged; {advice}"
+        f"{place}: the ledger cannot be used: {cause}. Nothing was charged by this step; {advice}"
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.powsybl_networks import loaded, own
+from benchmarks.powsybl_networks import loaded, own, with_boundary
 from gridveil import GridveilError, load_case
 from gridveil.network.formats.cgmes import CgmesFormat
 from gridveil.network.formats.ieee_cdf import IeeeCdfFormat
@@ -110,6 +110,42 @@ def test_boundary_lines_and_batteries_return_too(tmp_path):
     again = load_case(out)
     assert again.loads.values == pytest.approx(wanted.loads.values, rel=1e-12)
     assert replace(again, loads=wanted.loads) == wanted
+
+
+def test_what_stands_for_other_networks_is_protected_and_returns(tmp_path):
+    path = with_boundary(tmp_path / "model.zip", own("micro_grid_be_network"))
+    network, out = load_case(path), tmp_path / "out.zip"
+    keys = [one.key for one in network.load_identities]
+    assert sum(key.startswith("injection ") for key in keys) == 5
+    assert network.loads.p.sum() * 100 == pytest.approx(
+        own("micro_grid_be_network").get_loads().p0.sum()
+        + own("micro_grid_be_network").get_boundary_lines().p0.sum()
+    )
+    wanted = released(network)
+    CgmesFormat().write_back(wanted, path, out)
+    again = load_case(out)
+    assert [one.key for one in again.load_identities] == keys
+    assert again.loads.values == pytest.approx(wanted.loads.values, rel=1e-9)
+
+
+def test_halves_of_tie_lines_are_no_loads(tmp_path):
+    source = own("eurostag_tutorial_example1_with_tie_lines_and_areas")
+    source.update_boundary_lines(id="NHV1_XNODE1", p0=RAW_P, q0=RAW_Q)
+    path, out = saved(source, tmp_path, ".xiidm"), tmp_path / "out.xiidm"
+    XiidmFormat().write_back(released(load_case(path)), path, out)
+    assert str(RAW_P) not in out.read_text()
+    assert (loaded(out).get_boundary_lines().p0 == 0).all()
+
+
+def test_boundary_lines_and_batteries_that_are_switched_off_are_idle(tmp_path):
+    source = own("micro_grid_be_network")
+    line = source.get_boundary_lines().index[0]
+    source.update_boundary_lines(id=line, connected=False, p0=RAW_P, q0=RAW_Q)
+    path, out = saved(source, tmp_path, ".xiidm"), tmp_path / "out.xiidm"
+    network = load_case(path)
+    assert f"boundary line {line}" in {one.key for one in network.idle_loads.identities}
+    XiidmFormat().write_back(released(network), path, out)
+    assert str(RAW_P) not in out.read_text()
 
 
 def test_what_has_no_place_is_said(tmp_path):

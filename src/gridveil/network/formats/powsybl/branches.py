@@ -63,14 +63,17 @@ def add_boundary_lines(grid: Grid) -> None:
             "is not supported; replace it by a generator, or switch its regulation off"
         )
     for row in grid.frame("boundary_lines"):
-        if row["paired"] or not row["connected"] or row["bus_id"] not in grid.bus_number:
+        if row["paired"]:
             continue
-        at = grid.new_bus(grid.nominal_kv[row["voltage_level_id"]])
-        add_branch(grid, _boundary_line(grid, row, at, rates))
+        near = grid.bus_number.get(row["bus_id"]) if row["connected"] else None
+        at = grid.level_bus.get(row["voltage_level_id"], 0)
+        if near is not None:
+            at = grid.new_bus(grid.nominal_kv[row["voltage_level_id"]])
+            add_branch(grid, _boundary_line(grid, row, at, rates))
         own = generation.get(row["id"], {})
         p, q = (_number(row[f"{x}0"]) - _number(own.get(f"target_{x}", 0.0)) for x in "pq")
         injection = FixedInjection(at, f"boundary line {row['id']}", p, q, str(row["name"]))
-        grid.rows.add_injection(injection, grid.is_public("boundary"))
+        grid.rows.add_injection(injection, grid.is_public("boundary"), near is not None)
 
 
 def add_two_winding_transformers(grid: Grid) -> None:

@@ -12,6 +12,7 @@ from gridveil.network.formats.case_rows import FixedInjection
 from gridveil.network.formats.powsybl.grid import PLACEHOLDER, UNLIMITED, Grid, bounded
 from gridveil.network.source_loads import SourceLoad
 
+_EQUIVALENT = "EquivalentInjection"
 INJECTION_KINDS = ("dcline", "storage", "boundary", "svc", "injection")
 """What an owner may declare public: HVDC lines, batteries, what flows at boundaries, …"""
 
@@ -43,11 +44,16 @@ def add_generators(grid: Grid) -> None:
     rated: list[str] = []
     unlimited: list[str] = []
     curved: list[str] = []
+    equivalents: list[str] = []
     for row in grid.frame("generators"):
         bus = _bus(grid, row)
         if bus is None:
             continue
         name = row["id"]
+        if row.get("CGMES.originalClass") == _EQUIVALENT:
+            _add_equivalent(grid, row, bus)
+            equivalents.append(f"injection {name}")
+            continue
         low, high = bounded(row["min_p"]), bounded(row["max_p"])
         if UNLIMITED in (-low, high):
             size = _number(row["rated_s"])
@@ -65,12 +71,23 @@ def add_generators(grid: Grid) -> None:
             (float(row["target_p"]), _number(row["target_q"]), voltage or 1.0),
         )  # fmt: skip
     grid.rows.note(curved, "with the reactive limits that its curve has at its set point")
+    grid.rows.note(equivalents, "stands for another network: a fixed injection")
     grid.rows.note(rated, "without limits of active power: its rating is taken")
     grid.rows.note(
         unlimited,
         "without limits of active power in the source, or with 9999 MW, which stands for none: "
         "unlimited; a band of the dispatch needs limits, so fill them in the source",
     )
+
+
+def _add_equivalent(grid: Grid, row: dict[str, Any], bus: int) -> None:
+    """Add what stands for another network, which PowSyBl takes as a generator without room."""
+    key, reactive = f"injection {row['id']}", -_number(row["target_q"])
+    if row["voltage_regulator_on"]:
+        _add_reactive_source(grid, key, bus, _reactive_limits(row))
+        reactive = 0.0
+    injection = FixedInjection(bus, key, -float(row["target_p"]), reactive, str(row["name"]))
+    grid.rows.add_injection(injection, grid.is_public("injection"))
 
 
 def add_shunts(grid: Grid) -> None:
@@ -138,14 +155,16 @@ def add_batteries(grid: Grid) -> None:
     """Add batteries as fixed injections of the power they are set to."""
     added = []
     for row in grid.frame("batteries"):
-        bus = _bus(grid, row)
-        if bus is not None:
-            key = f"battery {row['id']}"
-            injection = FixedInjection(
-                bus, key, -_number(row["target_p"]), -_number(row["target_q"]), str(row["name"])
-            )
-            grid.rows.add_injection(injection, grid.is_public("storage"))
-            added.append(key)
+        bus, key = _bus(grid, row), f"battery {row['id']}"
+        injection = FixedInjection(
+            grid.level_bus.get(row["voltage_level_id"], 0) if bus is None else bus,
+            key,
+            -_number(row["target_p"]),
+            -_number(row["target_q"]),
+            str(row["name"]),
+        )
+        grid.rows.add_injection(injection, grid.is_public("storage"), bus is not None)
+        added += [key] if bus is not None else []
     grid.rows.note(added, "as a fixed injection")
 
 
