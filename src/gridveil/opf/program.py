@@ -141,7 +141,8 @@ class NetworkProgram:
     def _bent(self) -> IntArray:
         """The variables whose cost is not linear."""
         orders = self.costs[2:].reshape(-1, self.costs.shape[-1])
-        return np.flatnonzero(np.any(orders != 0, axis=0))
+        bent: IntArray = self.placement.host(np.flatnonzero(np.any(orders != 0, axis=0)))
+        return bent
 
     @cached_property
     def _matrix(self) -> Any:

@@ -51,6 +51,7 @@ def elastic_program(program: NetworkProgram, x: Array) -> tuple[NetworkProgram, 
         x_min=xp.concatenate([program.x_min, none], axis=1),
         x_max=xp.concatenate([program.x_max, any_], axis=1),
     )
+    vars(elastic).update(_structures=program._structures)  # those of the same physics
     return elastic, xp.concatenate([x, short, over], axis=1)
 
 
