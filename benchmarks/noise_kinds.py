@@ -27,7 +27,7 @@ from benchmarks.report import write_table
 from gridveil import GridveilError, Network, PublicRatings, load_case, restore, solve_acopf
 from gridveil.fidelity.weights import metric_weights
 from gridveil.network.library import case_size, list_cases
-from gridveil.opf.ipopt import Iteration
+from gridveil.opf.nonlinear_program import Iteration
 from gridveil.privacy.choice import noise_choice
 from gridveil.privacy.mechanisms.base import Mechanism
 from gridveil.privacy.phase import simulate_loads

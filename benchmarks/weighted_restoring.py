@@ -24,7 +24,7 @@ from gridveil.fidelity.projection import projected_loads
 from gridveil.fidelity.registry import make_method
 from gridveil.fidelity.weights import metric_weights
 from gridveil.opf.acopf import OPFResult
-from gridveil.opf.ipopt import Iteration
+from gridveil.opf.nonlinear_program import Iteration
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import NoisyLoads
 

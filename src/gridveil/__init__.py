@@ -94,6 +94,8 @@ if TYPE_CHECKING:
     from gridveil.opf.pandapower import (
         to_pandapower as to_pandapower,
     )
+    from gridveil.opf.solvers import Solver as Solver
+    from gridveil.opf.solvers import using as using
     from gridveil.opf.status import Status as Status
     from gridveil.privacy import budget as budget
     from gridveil.privacy.audit import (
@@ -201,6 +203,7 @@ _MODULES = {
     "network.problems": ["CaseError"],
     "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
     "opf.pandapower": ["ConversionWarning", "from_pandapower", "to_pandapower"],
+    "opf.solvers": ["Solver", "using"],
     "opf.status": ["Status"],
     "privacy": ["budget"],
     "privacy.audit": ["AuditResult", "audit"],

@@ -1,4 +1,7 @@
-"""Many polynomials at once, each of its own variable: coefficients of shape (order + 1, count)."""
+"""Many polynomials at once, each of its own variable: coefficients of shape (order + 1, …, count).
+
+NumPy's functions give arrays of CuPy back where they get them, so this runs on a GPU too.
+"""
 
 import numpy as np
 
@@ -17,4 +20,4 @@ def derivative(coefficients: FloatArray) -> FloatArray:
     """Return the coefficients of each polynomial's derivative."""
     if len(coefficients) == 1:
         return np.zeros_like(coefficients)
-    return coefficients[1:] * np.arange(1, len(coefficients))[:, None]
+    return np.stack([power * row for power, row in enumerate(coefficients)][1:])

@@ -16,7 +16,11 @@ costs = solve_acopf(network).generator_costs
 found = restore(network, noisy, costs, 0.1, "admm", agents=AgentOptions(max_iterations=200))
 print(found.displacement.hex())
 """
-FOLDER = "from gridveil.admm.compiled import cache_folder; print(cache_folder('engine'))"
+FOLDER = """
+from gridveil.admm.compiled import PACKAGE
+from gridveil.compiled import cache_folder
+print(cache_folder('engine', PACKAGE))
+"""
 OTHER_TYPES = "from gridveil.admm.agents import load_agent; print(load_agent(1, 1, 2, 2))"
 
 

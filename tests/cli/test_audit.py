@@ -57,3 +57,16 @@ def test_fractions_are_numbers(gridveil):
         "audit", "--mechanism", "product-laplace", "--alpha", "1/3", "--trials", 2000
     )
     assert outcome.status == 0
+
+
+def test_rated_noise_is_audited_to_its_claim(gridveil):
+    asked = ("--hide", "10%rating", "--rating", "2.5")
+    figures = json.loads(gridveil("audit", *asked, "--trials", 20_000, "--json").out)
+    assert figures["mechanism"] == "rated-laplace"
+    assert 0.8 <= figures["epsilon_lower_bound"] <= 1.0
+
+
+def test_a_distance_in_pu_is_never_taken_for_a_relative_one(gridveil):
+    outcome = gridveil("audit", "--mechanism", "relative-laplace", "--alpha", "0.1")
+    assert outcome.status == 2
+    assert "say --hide in % of each load" in outcome.err.replace("\n", " ")

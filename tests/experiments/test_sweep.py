@@ -17,10 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from gridveil.errors import GridveilError
 from gridveil.experiments.figure_style import rendered
 from gridveil.experiments.run import run_task
+from gridveil.experiments.simulate import simulate
 from gridveil.experiments.store import Store
 from gridveil.experiments.study import Study, read_study
 from gridveil.experiments.study import _contents as study_contents
-from gridveil.experiments.summary import summarise
+from gridveil.experiments.summary import result_rows, results, summarise
 from gridveil.experiments.summary_figure import summary_figure
 from gridveil.experiments.sweep import Cluster, sweep
 from gridveil.network.library import find_case
@@ -205,6 +206,11 @@ def test_no_cluster_is_told(tmp_path):
         ('cases = ["a"]\ndraws = 0', "draws"),
         ('cases = ["a"]\nwhat = 1', "what"),
         ("cases = [", "cannot be read"),
+        ('cases = ["a"]\nmechanisms = ["relative-laplace"]', "say --hide in %"),
+        ('cases = ["a"]\nhides = ["10%"]\nalphas = [0.1]', "both say what is hidden"),
+        ('cases = ["a"]\nhides = ["10%"]\nmechanisms = ["polar-laplace"]', "no relative distance"),
+        ('cases = ["a"]\nhides = ["10%rating"]', "a study has no ratings"),
+        ('cases = ["a"]\nhides = ["much"]', "none of 10%"),
     ],
 )
 def test_a_broken_study_is_refused_with_its_place(tmp_path, text, message):
@@ -212,3 +218,21 @@ def test_a_broken_study_is_refused_with_its_place(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(GridveilError, match=message):
         read_study(path)
+
+
+def test_studies_say_what_is_hidden(tmp_path):
+    study = Study(
+        cases=("case5_pjm",), hides=("10%", "5MVA"), methods=("central",), betas=(0.1,), draws=2
+    )
+    assert [(task.mechanism, task.hide, task.alpha) for task in study.tasks()] == [
+        ("relative-laplace", "10%", None), ("product-laplace", "5MVA", None),
+    ]  # fmt: skip
+    sweep(study, tmp_path, workers=1)
+    lines = results(study, tmp_path)
+    assert [(line["mechanism"], line["hide"], line["draws"]) for line in lines] == [
+        ("relative-laplace", "10%", 2), ("product-laplace", "5MVA", 2),
+    ]  # fmt: skip
+    by_hand = simulate("case5_pjm", hide="10%", beta=0.1, seed=1, method="central")
+    row = result_rows(study, tmp_path).to_pylist()[0]
+    assert row["displacement"] == pytest.approx(by_hand.restored.displacement, rel=1e-9)
+    assert summary_figure(lines).axes

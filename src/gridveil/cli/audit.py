@@ -18,13 +18,32 @@ if TYPE_CHECKING:
 
 def audit(
     mechanism: Annotated[
-        str,
-        registry_option(MECHANISMS, "Which mechanism to play against."),
-    ] = defaults.MECHANISM,
+        str | None,
+        registry_option(MECHANISMS, "Which mechanism to play against; by what is hidden if none."),
+    ] = None,
     epsilon: Annotated[str, typer.Option(help="The ε it claims.")] = defaults.EPSILON,
+    hide: Annotated[
+        str | None,
+        typer.Option(
+            metavar="10%|5MVA|20%rating",
+            help="The change of a load it claims it for; in MVA on a base of 100 MVA.",
+        ),
+    ] = None,
     alpha: Annotated[
-        str, typer.Option(help="The distance α it claims it for, in p.u.")
-    ] = defaults.ALPHA,
+        str | None,
+        typer.Option(help="The same in p.u., for mechanisms without relative distance."),
+    ] = None,
+    floor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="1MVA",
+            help="For --hide in %: the load below which per cent turn into a fixed amount.",
+            show_default="1MVA",
+        ),
+    ] = None,
+    rating: Annotated[
+        str | None, typer.Option(help="For --hide 20%rating: that of the loads, in MVA.")
+    ] = None,
     trials: Annotated[
         int, typer.Option(help="Releases per pair of loads.")
     ] = defaults.AUDIT_TRIALS,
@@ -35,7 +54,11 @@ def audit(
 
     Exit status: 0 no more than claimed was found, 1 it gives away more than it claims, 2 bad input.
 
-    Example: gridveil audit --mechanism polar-laplace --epsilon 1 --alpha 0.1 --trials 60000
+    Examples:
+    gridveil audit --mechanism polar-laplace --epsilon 1 --alpha 0.1 --trials 60000
+
+    gridveil audit --hide 10% --epsilon 1
+
     """
     from gridveil.privacy.audit import AuditVerdict
     from gridveil.privacy.audit import audit as run_audit
@@ -45,13 +68,16 @@ def audit(
         result = run_audit(
             mechanism,
             epsilon=epsilon,
+            hide=hide,
             alpha=alpha,
+            floor=floor,
+            rating=rating,
             calibration=calibration,
             trials=trials,
             progress=lambda done, of: progress.update(bar, completed=done, total=of),
         )
     if as_json:
-        has_several = bool(MECHANISMS.get(mechanism).calibrations)
+        has_several = bool(MECHANISMS.get(result.mechanism).calibrations)
         print_json({**result.figures(), "calibration": calibration if has_several else None})
     else:
         _print(result, "bold red" if result.verdict is AuditVerdict.BROKEN else "green")

@@ -17,6 +17,7 @@ from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS, band_kind
 from gridveil.network.library import list_cases
+from gridveil.opf.solvers import Solver
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.registry import Registry
 
@@ -177,6 +178,14 @@ AcceptMatchOption = Annotated[
     list[str] | None,
     typer.Option(
         "--accept-match", help="A match of the last scan that is a coincidence, by its name."
+    ),
+]
+SolverOption = Annotated[
+    Solver | None,
+    typer.Option(
+        help="What solves central programs; auto, if nothing is said, takes the faster one for "
+        "the size of the network, and Ipopt where the other one does not get there.",
+        show_default=False,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

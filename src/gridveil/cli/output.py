@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from gridveil.opf.ipopt import Iteration, Watch
+from gridveil.opf.nonlinear_program import Iteration, Watch
 from gridveil.printable import escaped_json, printable_lines
 
 

@@ -27,12 +27,14 @@ from gridveil.cli.options import (
     NewRegisterOption,
     NoiseOptions,
     RegisterOption,
+    SolverOption,
     options_from_file,
 )
 from gridveil.cli.output import console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.errors import GridveilError
 from gridveil.files import read_bus_list
+from gridveil.opf.solvers import using
 
 if TYPE_CHECKING:
     from gridveil.publication.certificate import Certificate
@@ -87,6 +89,7 @@ class ReleaseOptions:
     sign: Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")] = (
         None
     )
+    solver: SolverOption = None
     config: Annotated[
         Path | None,
         typer.Option(
@@ -177,7 +180,8 @@ def release(
 
     buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
     network = read_network(case, public_injections, buses, shown.quiet)
-    with leaving(left_behind), display(shown.mode, agents.max_iterations) as progress:
+    showing = display(shown.mode, agents.max_iterations)
+    with using(choices.solver), leaving(left_behind), showing as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         # What takes long to import, or needs keys that may be wrong, comes before the draw.
         from gridveil.publication.folder import write_folder

@@ -15,9 +15,11 @@ from gridveil.cli.options import (
     JsonOption,
     KnownCostsOption,
     NoiseOptions,
+    SolverOption,
 )
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
+from gridveil.opf.solvers import using
 
 if TYPE_CHECKING:
     from gridveil.experiments.simulate import Simulation
@@ -30,6 +32,7 @@ class StudyOptions:
     """What only a simulation has."""
 
     seed: Annotated[int, typer.Option(help="The draw.")] = 1
+    solver: SolverOption = None
     costs: KnownCostsOption = None
     unchecked: Annotated[
         bool,
@@ -65,7 +68,7 @@ def simulate(
     from gridveil.experiments.simulate import simulate as run_simulation
 
     network = read_network(case, public_injections)
-    with error_console.status("starting …") as status:
+    with using(study.solver), error_console.status("starting …") as status:
         options = agents.options(
             context,
             fidelity.method,

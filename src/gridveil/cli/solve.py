@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gridveil.cli.exit_codes import NOT_SOLVED
-from gridveil.cli.options import CaseArgument
+from gridveil.cli.options import CaseArgument, SolverOption
 from gridveil.cli.output import console, print_json, solver_progress
 from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.errors import GridveilError
@@ -35,6 +35,7 @@ def solve(
         typer.Option(help="Marginal costs in $/MWh, a CSV: generator or fuel, marginal_cost."),
     ] = None,
     public_injections: PublicInjectionsOption = "",
+    solver: SolverOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).
@@ -52,7 +53,7 @@ def solve(
     if save_costs is not None and not network.has_costs:
         raise GridveilError(f"--save-costs: {network.name} has no generator costs")
     with solver_progress(f"solving {network.name}") as watch:
-        result = solve_acopf(network, watch=watch)
+        result = solve_acopf(network, watch=watch, solver=solver)
     if save_costs is not None and result.status.solved:
         from gridveil.publication.costs import write_costs
 
@@ -85,11 +86,16 @@ def _print(result: OPFResult) -> None:
         _print_solution(result)
     elif result.diagnosis is not None:
         _print_diagnosis(result)
+    if result.stepped_in:
+        console.print(
+            f"the interior-point method did not get there, and {result.solver.name} stepped in",
+            style="yellow",
+        )
     worst = max(vars(result.violations).items(), key=lambda item: item[1])
     console.print(
         f"largest violation {result.max_violation:.1e} p.u. ({worst[0].replace('_', ' ')}); "
-        f"{result.iterations} iterations; built in {result.build_seconds:.3f} s, "
-        f"solved in {result.solve_seconds:.2f} s",
+        f"{result.iterations} iterations of {result.solver}; built in "
+        f"{result.build_seconds:.3f} s, solved in {result.solve_seconds:.2f} s",
         style="dim",
     )
 

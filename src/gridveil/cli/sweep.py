@@ -34,7 +34,7 @@ def sweep(
     tls_cert: TlsCertOption = None,
     tls_key: TlsKeyOption = None,
 ) -> None:
-    """Run a study: every combination of its cases, mechanisms, α, β and methods, many draws each.
+    """Run a study: every combination of its cases, mechanisms, α or what is hidden, β and methods.
 
     Not private, spends no budget. An interrupted sweep continues when it is started again.
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from gridveil.claims import ClaimVerdict
 from gridveil.cli.exit_codes import CHECK_FAILED
-from gridveil.cli.options import JsonOption
+from gridveil.cli.options import JsonOption, SolverOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.printable import excerpt
 
@@ -38,6 +38,7 @@ def verify(
     dispatch: Annotated[
         Path | None, typer.Option(help="Also check p* against this published dispatch (CSV).")
     ] = None,
+    solver: SolverOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check every claim of a release's certificate; nothing but its folder is needed.
@@ -52,7 +53,7 @@ def verify(
     from gridveil.publication.verification.verify import verify as check
 
     with error_console.status("verifying …"):
-        result = check(folder, key, costs, dispatch)
+        result = check(folder, key, costs, dispatch, solver)
     if as_json:
         print_json(result.figures())
     else:

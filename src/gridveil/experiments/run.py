@@ -21,8 +21,7 @@ from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status
 from gridveil.privacy.bounds import simulation_bounds
-from gridveil.privacy.calibration import exact
-from gridveil.privacy.choice import default_floor
+from gridveil.privacy.choice import noise_choice
 from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.phase import NoisyLoads, simulate_loads
 
@@ -51,8 +50,8 @@ def run_task(task: Task) -> list[Row]:
     alone = [solve_acopf(network.with_loads(noisy.p, noisy.q)) for noisy in draws]
     shared = task.model_dump(
         mode="json",
-        include={"case", "mechanism", "calibration", "epsilon", "alpha", "max_iterations",
-                 "tolerance"},
+        include={"case", "mechanism", "calibration", "epsilon", "alpha", "hide",
+                 "max_iterations", "tolerance"},
     )  # fmt: skip
     return [
         {
@@ -80,13 +79,14 @@ def make_draws(task: Task) -> tuple[Network, FloatArray, list[NoisyLoads]]:
     original = solve_acopf(network)
     if not original.status.solved:
         raise NotSolvedError(f"{task.case} has no AC-OPF solution: {original.status.value}")
+    name, distance, floor = noise_choice(task.mechanism, task.hide, task.alpha).resolved(network)
     mechanism = make_mechanism(
-        task.mechanism,
+        name,
         task.epsilon,
-        task.alpha,
+        distance,
         calibration=task.calibration,
         bounds=simulation_bounds(network),
-        floor=default_floor(network) / exact(network.base_mva, "base"),
+        floor=floor,
     )
     draws = [simulate_loads(network, mechanism, seed) for seed in task.seeds]
     return network, original.generator_costs, draws

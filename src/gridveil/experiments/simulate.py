@@ -16,6 +16,7 @@ from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.solvers import Solver, using
 from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds, simulation_bounds
 from gridveil.privacy.calibration import Number, exact
@@ -117,6 +118,7 @@ def simulate(
     band: BandKind | str | None = None,
     agents: AgentOptions | None = None,
     costs: CostsLike | None = None,
+    solver: Solver | str | None = None,
     unchecked: bool = False,
     compare_central: bool = False,
     notify: Callable[[str], None] = lambda _: None,
@@ -141,6 +143,7 @@ def simulate(
         band: What stays within beta: "cost", "total", "dispatch" or "none"; see `plan_release`.
         agents: How agents run, for a method that has agents.
         costs: Known costs O*; computed by an AC-OPF if None. Or a CSV file of marginal costs.
+        solver: What solves central programs: "ipopt", "interior-point" or "auto".
         unchecked: Skip two solves that take minutes on large networks: an AC-OPF of the noisy
             loads, and one of the restored network.
         compare_central: Also find the central solution, for the distance to it.
@@ -165,30 +168,31 @@ def simulate(
         chosen = choice.make(network, epsilon)
     else:
         chosen = mechanism
-    solver, share = make_method(method, agents, kind), float(exact(beta, "beta"))
-    check_choices(solver, share, kind)
-    notify(f"solving {network.name}")
-    original: OPFResult | None = None
-    public = dispatch = None
-    if known is not None:
-        public = known.values
-    elif kind is not BandKind.NONE:
-        original = _solved(network)
-        public = original.generator_costs if kind.on_costs else None
-        dispatch = None if kind.on_costs else original.point.p
-    noisy = simulate_loads(network, chosen, seed)
-    noisy_opf = None
-    if not unchecked:
-        notify("solving the noisy network")
-        noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
-    notify("restoring")
-    restored = restore(network, noisy, public, share, solver, kind, dispatch=dispatch)
-    in_a_hurry = restored.status is Status.STOPPED  # by Ctrl-C
-    central = None
-    if compare_central and not in_a_hurry:
-        central = restore(network, noisy, public, share, "central", kind, dispatch=dispatch)
-    checked = not (unchecked or in_a_hurry)
-    return Simulation(network, share, original, noisy, noisy_opf, restored, central, checked)
+    way, share = make_method(method, agents, kind), float(exact(beta, "beta"))
+    check_choices(way, share, kind)
+    with using(solver):
+        notify(f"solving {network.name}")
+        original: OPFResult | None = None
+        public = dispatch = None
+        if known is not None:
+            public = known.values
+        elif kind is not BandKind.NONE:
+            original = _solved(network)
+            public = original.generator_costs if kind.on_costs else None
+            dispatch = None if kind.on_costs else original.point.p
+        noisy = simulate_loads(network, chosen, seed)
+        noisy_opf = None
+        if not unchecked:
+            notify("solving the noisy network")
+            noisy_opf = solve_acopf(network.with_loads(noisy.p, noisy.q))
+        notify("restoring")
+        restored = restore(network, noisy, public, share, way, kind, dispatch=dispatch)
+        in_a_hurry = restored.status is Status.STOPPED  # by Ctrl-C
+        central = None
+        if compare_central and not in_a_hurry:
+            central = restore(network, noisy, public, share, "central", kind, dispatch=dispatch)
+        checked = not (unchecked or in_a_hurry)
+        return Simulation(network, share, original, noisy, noisy_opf, restored, central, checked)
 
 
 def _solved(network: Network) -> OPFResult:

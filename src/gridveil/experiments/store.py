@@ -25,7 +25,7 @@ from gridveil.privacy.mechanisms.registry import MECHANISMS
 
 _PACKAGES = ("casadi", "numba", "numpy", "scipy")
 _OURS = __name__.partition(".")[0]
-_TEXT = {"case", "mechanism", "calibration", "method", "policy", "status", "device"}
+_TEXT = {"case", "mechanism", "calibration", "hide", "method", "policy", "status", "device"}
 _BOOLEAN = {"solved", "noisy_feasible"}
 _INTEGER = {"seed", "iterations", "max_iterations"}
 

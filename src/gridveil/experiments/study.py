@@ -8,18 +8,21 @@ import hashlib
 import itertools
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gridveil import defaults
 from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
-from gridveil.errors import document_errors
+from gridveil.errors import GridveilError, document_errors
 from gridveil.fidelity.registry import METHODS
 from gridveil.files import read_toml
 from gridveil.network.library import find_case
+from gridveil.privacy.choice import noise_choice
+from gridveil.privacy.hide import HiddenIn, Hide
 from gridveil.privacy.mechanisms.registry import MECHANISMS
+from gridveil.privacy.mechanisms.relative_laplace import RelativeLaplace
 from gridveil.registry import Registry
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -41,6 +44,20 @@ _Mechanism = Annotated[str, _registered(MECHANISMS)]
 _Method = Annotated[str, _registered(METHODS)]
 
 
+def _one_for_all_loads(hide: str) -> str:
+    """Return what is hidden, if a study can do without ratings."""
+    try:
+        unit = Hide.parse(hide).unit
+    except GridveilError as error:
+        raise ValueError(str(error)) from None
+    if unit is HiddenIn.RATING:
+        raise ValueError(f"{hide}: a study has no ratings; hide a part of each load, or MVA")
+    return hide
+
+
+_Hidden = Annotated[str, AfterValidator(_one_for_all_loads)]
+
+
 class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,7 +71,9 @@ class Task(_Data):
     mechanism: str
     calibration: str
     epsilon: float
-    alpha: float
+    alpha: float | None
+    """In p.u.; None where it is said what is hidden."""
+    hide: str | None
     betas: tuple[float, ...]
     methods: tuple[str, ...]
     policies: tuple[Policy, ...]
@@ -80,10 +99,14 @@ class Study(_Data):
 
     cases: Annotated[tuple[str, ...], Field(min_length=1)]
     mechanisms: tuple[_Mechanism, ...] = (defaults.MECHANISM,)
+    """For what is hidden in per cent it is relative-laplace, if none is named."""
     calibrations: tuple[str, ...] = (defaults.CALIBRATION,)
     """Of mechanisms that have several; others have one."""
     epsilons: tuple[_Positive, ...] = (float(defaults.EPSILON),)
     alphas: tuple[_Positive, ...] = (float(defaults.ALPHA),)
+    """Distances in p.u."""
+    hides: tuple[_Hidden, ...] = ()
+    """In place of alphas: "10%" of each load, or "5MVA"."""
     betas: tuple[_Share, ...] = (float(defaults.BETA),)
     methods: tuple[_Method, ...] = (defaults.METHOD,)
     policies: tuple[Policy, ...] = (Policy.FAST,)
@@ -96,9 +119,21 @@ class Study(_Data):
     first_seed: Annotated[int, Field(ge=0)] = 1
     draws_per_task: Annotated[int, Field(ge=1)] = 10
 
+    @model_validator(mode="after")
+    def _noise_fits(self) -> Self:
+        """Refuse mechanisms and distances that do not fit each other."""
+        if self.hides and "alphas" in self.model_fields_set:
+            raise ValueError("hides, alphas: both say what is hidden; drop one")
+        for (mechanism, calibration), (alpha, hide) in self._noise():
+            try:
+                noise_choice(mechanism, hide, alpha, calibration=calibration)
+            except GridveilError as error:
+                raise ValueError(f"{error} (hides in a study)") from None
+        return self
+
     def tasks(self) -> list[Task]:
         """Return the tasks, in a fixed order."""
-        settings = itertools.product(self.cases, self._mechanisms(), self.epsilons, self.alphas)
+        settings = itertools.product(self.cases, self._noise(), self.epsilons)
         return [
             Task(
                 case=case,
@@ -107,6 +142,7 @@ class Study(_Data):
                 calibration=calibration,
                 epsilon=epsilon,
                 alpha=alpha,
+                hide=hide,
                 betas=self.betas,
                 methods=self.methods,
                 policies=self.policies if self.has_agents else (),
@@ -116,7 +152,7 @@ class Study(_Data):
                 first_seed=first,
                 draws=min(self.draws_per_task, self.first_seed + self.draws - first),
             )
-            for case, (mechanism, calibration), epsilon, alpha in settings
+            for case, ((mechanism, calibration), (alpha, hide)), epsilon in settings
             for first in range(self.first_seed, self.first_seed + self.draws, self.draws_per_task)
         ]
 
@@ -124,6 +160,23 @@ class Study(_Data):
     def has_agents(self) -> bool:
         """Whether any of its methods has agents."""
         return any(METHODS.get(method).has_agents for method in self.methods)
+
+    def _noise(self) -> list[tuple[tuple[str, str], tuple[float | None, str | None]]]:
+        """Return every mechanism, with its calibration, and α or what is hidden."""
+        if not self.hides:
+            distances = [(alpha, None) for alpha in self.alphas]
+            return list(itertools.product(self._mechanisms(), distances))
+        relative = (RelativeLaplace.name, defaults.CALIBRATION)
+        return [
+            (mechanism, (None, hide))
+            for hide in self.hides
+            for mechanism in (
+                [relative]
+                if Hide.parse(hide).unit is HiddenIn.LOAD
+                and "mechanisms" not in self.model_fields_set
+                else self._mechanisms()
+            )
+        ]
 
     def _mechanisms(self) -> list[tuple[str, str]]:
         """Return every mechanism with each of the calibrations that it has."""

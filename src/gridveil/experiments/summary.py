@@ -11,7 +11,17 @@ from gridveil.errors import GridveilError
 from gridveil.experiments.store import Store
 from gridveil.experiments.study import Study, as_study
 
-SETTING = ("case", "mechanism", "calibration", "epsilon", "alpha", "beta", "method", "policy")
+SETTING = (
+    "case",
+    "mechanism",
+    "calibration",
+    "epsilon",
+    "alpha",
+    "hide",
+    "beta",
+    "method",
+    "policy",
+)
 
 
 def results(study: Study | str | Path, output: Path | str) -> list[dict[str, Any]]:

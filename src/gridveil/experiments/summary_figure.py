@@ -19,7 +19,8 @@ _PANELS = (
 
 def summary_figure(lines: Sequence[dict[str, Any]]) -> Figure:
     """Draw the lines of `summarise` over the number that takes most values: α, β or ε."""
-    across = max(_NUMBERS, key=lambda name: len({line[name] for line in lines}))
+    numbers = [name for name in _NUMBERS if lines[0][name] is not None]
+    across = max(numbers, key=lambda name: len({line[name] for line in lines}))
     varying = [
         name
         for name in SETTING

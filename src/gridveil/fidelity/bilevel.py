@@ -70,6 +70,8 @@ class _Search:
     raised: float = 0.0
     solves: int = 0
     iterations: int = 0
+    last_opf: OPFResult | None = None
+    """From where the next AC-OPF starts."""
 
     @property
     def least(self) -> float:
@@ -114,7 +116,9 @@ class _Search:
         """Return the loads with their optimal cost, if both could be found."""
         if not attempt.status.solved:
             return None
-        opf = solve_acopf(self.problem.network.with_loads(attempt.p, attempt.q))
+        network = self.problem.network.with_loads(attempt.p, attempt.q)
+        opf = solve_acopf(network, near=self.last_opf)
+        self.last_opf = opf if opf.status.solved else self.last_opf
         self.solves, self.iterations = self.solves + 1, self.iterations + opf.iterations
         return _Candidate(attempt, opf) if opf.status.solved else None
 

@@ -9,7 +9,7 @@ network's own loads: only the buses they stand at.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from gridveil.fidelity.bands import Band, cost_bands, dispatch_bands, limit_band
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.network.network import Network
-from gridveil.opf import ipopt
+from gridveil.opf.nonlinear_program import Solution, Watch
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
 from gridveil.opf.program import NetworkProgram, ProgramBuilder
-from gridveil.opf.start import flat_start
+from gridveil.opf.solvers import minimise
+from gridveil.opf.start import starting_point
 from gridveil.opf.status import Status, status_of
 
 _CUT_PRICE = 1e3
@@ -52,6 +53,8 @@ class Attempt:
     q: FloatArray
     point: OperatingPoint
     iterations: int
+    solution: Solution | None = None
+    """All variables and multipliers, if a central solver found it."""
 
     @property
     def loads(self) -> FloatArray:
@@ -83,7 +86,7 @@ def bands_of(
 
 
 class Central(FidelityMethod):
-    """P_RBL by Ipopt: some dispatch within the bands serves the restored loads."""
+    """P_RBL by a central solver: some dispatch within the bands serves the restored loads."""
 
     name = "central"
 
@@ -109,7 +112,7 @@ def nearest_loads(
     start: Attempt | None = None,
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
-    watch: ipopt.Watch | None = None,
+    watch: Watch | None = None,
 ) -> tuple[Attempt, int, int]:
     """Solve P_RBL; return the attempt, and how many solves and iterations it took.
 
@@ -147,7 +150,7 @@ def _solve(
     cuts: Sequence[Cut],
     start: Attempt | None,
     limits: LoadLimits | None,
-    watch: ipopt.Watch | None,
+    watch: Watch | None,
 ) -> Attempt:
     gens, none = network.generators, np.zeros(len(network.buses))
     builder = ProgramBuilder(network, none, none)
@@ -166,12 +169,13 @@ def _solve(
     program = builder.build()
     x = _start(network, builder, program, outputs, start)
     x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
-    solution = ipopt.minimise(program, x, watch=watch)
+    near = None if start is None else start.solution
+    solution = minimise(program, x, watch, near)
     loads = np.stack([solution.x[p_load], solution.x[q_load]], axis=1)
     (p, q), point = nearest_loads_within(limits, loads).T, builder.point(solution.x)
     largest = violations(network.with_loads(p, q), point).largest
     status = status_of(solution.code, largest, FEASIBILITY_TOLERANCE)
-    return Attempt(status, p, q, point, solution.iterations)
+    return Attempt(status, p, q, point, solution.iterations, solution)
 
 
 def _add_loads(
@@ -230,4 +234,4 @@ def _start(
     bounded = np.isfinite(outputs).all(axis=1)
     middle = np.clip(0.0, outputs[:, 0], outputs[:, 1])
     middle[bounded] = outputs[bounded].mean(axis=1)
-    return builder.start(program, flat_start(network, middle))
+    return builder.start(program, replace(starting_point(network), p=middle))

@@ -13,7 +13,7 @@ from gridveil.fidelity.bands import limit_bands
 from gridveil.fidelity.central import Attempt, nearest_loads
 from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.network.network import Network
-from gridveil.opf.ipopt import Watch
+from gridveil.opf.nonlinear_program import Watch
 
 
 def projected_loads(

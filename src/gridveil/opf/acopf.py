@@ -14,8 +14,8 @@ from gridveil.network.library import as_network
 from gridveil.network.marginal_costs import MarginalCosts, with_marginal_costs
 from gridveil.network.network import Component, Network
 from gridveil.network.proportional import proportional_coefficients
-from gridveil.opf import ipopt
 from gridveil.opf.diagnosis import Diagnosis, diagnose
+from gridveil.opf.nonlinear_program import Solution, SolverVersion, Watch
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
     OperatingPoint,
@@ -24,7 +24,8 @@ from gridveil.opf.operating_point import (
     violations,
 )
 from gridveil.opf.program import ProgramBuilder
-from gridveil.opf.start import flat_start
+from gridveil.opf.solvers import Solver, minimise, using
+from gridveil.opf.start import starting_point
 from gridveil.opf.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -64,11 +65,23 @@ class OPFResult(ArrayRecord):
     solve_seconds: float
     diagnosis: Diagnosis | None
     """Why no feasible point was found, where none was."""
+    solution: Solution
+    """All variables and multipliers, for solves of the network with other loads."""
 
     @property
     def max_violation(self) -> float:
         """The largest violation of any constraint, in p.u. or radians."""
         return self.violations.largest
+
+    @property
+    def solver(self) -> SolverVersion:
+        """What solved it."""
+        return self.solution.solver
+
+    @property
+    def stepped_in(self) -> bool:
+        """Whether that solver stepped in where another one had not got there."""
+        return self.solution.stepped_in
 
     @property
     def loading(self) -> FloatArray:
@@ -114,6 +127,7 @@ class OPFResult(ArrayRecord):
             **self.network.counts,
             "idle_loads": [list(place) for place in self.network.idle_loads.places],
             "iterations": self.iterations,
+            "solver": str(self.solver),
             "build_seconds": self.build_seconds,
             "solve_seconds": self.solve_seconds,
             "diagnosis": None
@@ -182,22 +196,28 @@ def solve_acopf(
     *,
     costs: MarginalCosts | str | Path | None = None,
     start: OperatingPoint | None = None,
-    watch: ipopt.Watch | None = None,
+    watch: Watch | None = None,
+    solver: Solver | str | None = None,
+    near: OPFResult | None = None,
 ) -> OPFResult:
-    """Find the cheapest dispatch of a network (AC-OPF) with Ipopt.
+    """Find the cheapest dispatch of a network (AC-OPF).
 
     A network without costs gets the proportional dispatch: each unit loaded in the same share of
     its range, as far as limits allow (`gridveil.network.proportional`). Costs and prices are 0.
 
-    Where Ipopt ends without a solution, a second problem seeks the point with the least total
-    excess over the limits. If its excess is 0, Ipopt starts again from there. Otherwise that point
-    is returned, with a diagnosis of what the network is short of.
+    Where the solver ends without a solution, a second problem seeks the point with the least total
+    excess over the limits. If its excess is 0, the solver starts again from there. Otherwise that
+    point is returned, with a diagnosis of what the network is short of.
 
     Args:
         network: A network, a case name or the path of a case file.
         costs: Marginal costs to take in place of its own; see `with_marginal_costs`.
-        start: Where Ipopt starts; voltages of 1 at angles that follow the phase shifts if None.
-        watch: Called after every iteration of Ipopt; returning False stops it.
+        start: Where the solver starts; it knows a place by itself if None.
+        watch: Called after every iteration of the solver; returning False stops it.
+        solver: "ipopt", "interior-point" or "auto", the faster one of both for the network's
+            size; None takes that of `using`, or else "auto".
+        near: The solution of the same network with other loads, which saves the interior-point
+            method most of its iterations; Ipopt has no use for it.
 
     Returns:
         Dispatch, voltages, prices and flows. Look at `status` first: a network without a feasible
@@ -216,14 +236,19 @@ def solve_acopf(
     network = as_network(network)
     if costs is not None:
         network = with_marginal_costs(network, costs)
+    with using(solver):
+        return _solved(network, start, watch, near)
+
+
+def _solved(
+    network: Network, start: OperatingPoint | None, watch: Watch | None, near: OPFResult | None
+) -> OPFResult:
     started = time.perf_counter()
-    builder = _acopf_program(network)
+    builder = acopf_program(network)
     program = builder.build()
-    if start is None:
-        start = flat_start(network, np.zeros(len(network.generators)))
-    first = builder.start(program, start)
+    first = builder.start(program, starting_point(network) if start is None else start)
     built = time.perf_counter()
-    solution = ipopt.minimise(program, first, watch=watch)
+    solution = minimise(program, first, watch, None if near is None else near.solution)
     iterations, diagnosis = solution.iterations, None
     point, status = _evaluate(network, builder, solution)
     if not status.solved and status is not Status.STOPPED:
@@ -231,7 +256,7 @@ def solve_acopf(
         iterations += diagnosis.iterations
         if diagnosis.feasible:
             again = builder.start(program, diagnosis.point)
-            solution = ipopt.minimise(program, again, watch=watch)
+            solution = minimise(program, again, watch)
             iterations += solution.iterations
             point, status = _evaluate(network, builder, solution)
             diagnosis = None
@@ -255,10 +280,11 @@ def solve_acopf(
         build_seconds=built - started,
         solve_seconds=time.perf_counter() - built,
         diagnosis=diagnosis,
+        solution=solution,
     )
 
 
-def _acopf_program(network: Network) -> ProgramBuilder:
+def acopf_program(network: Network) -> ProgramBuilder:
     """Model 1: the physics and limits, a dispatch within its bounds, and its cost to minimise."""
     builder = ProgramBuilder(network, *network.bus_load())
     gens, costs = network.generators, network.generators.costs
@@ -276,9 +302,9 @@ def _acopf_program(network: Network) -> ProgramBuilder:
 
 
 def _evaluate(
-    network: Network, builder: ProgramBuilder, solution: ipopt.Solution
+    network: Network, builder: ProgramBuilder, solution: Solution
 ) -> tuple[OperatingPoint, Status]:
-    """Return the point that Ipopt ended at, and the status that its violations allow."""
+    """Return the point that the solver ended at, and the status that its violations allow."""
     point = builder.point(solution.x)
     largest = violations(network, point).largest
     return point, status_of(solution.code, largest, FEASIBILITY_TOLERANCE)

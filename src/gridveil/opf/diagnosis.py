@@ -17,7 +17,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
-from gridveil.opf import ipopt
+from gridveil.opf.nonlinear_program import Watch
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
     OperatingPoint,
@@ -26,6 +26,7 @@ from gridveil.opf.operating_point import (
     violations,
 )
 from gridveil.opf.program import ProgramBuilder
+from gridveil.opf.solvers import minimise
 from gridveil.opf.start import flat_start
 
 # Prices of one p.u. of excess. Lines are cheap, so that a generator exceeds its limits only where
@@ -91,9 +92,7 @@ class Diagnosis:
         return f"{'; '.join(lack.value for lack in self.lacks)}. Worst: {worst.sentence}"
 
 
-def diagnose(
-    network: Network, start: OperatingPoint, watch: ipopt.Watch | None = None
-) -> Diagnosis:
+def diagnose(network: Network, start: OperatingPoint, watch: Watch | None = None) -> Diagnosis:
     """Find the least excess of `network` over its limits, from `start`."""
     found = _least_excess(network, start, watch)
     if found.feasible or not _at_angle_limits(network, found.point):
@@ -114,7 +113,7 @@ def _beyond_angle_limits(network: Network, point: OperatingPoint) -> FloatArray:
     return np.asarray(np.maximum(lines.angle_min - delta, delta - lines.angle_max))
 
 
-def _least_excess_of_angles(network: Network, watch: ipopt.Watch | None) -> Diagnosis:
+def _least_excess_of_angles(network: Network, watch: Watch | None) -> Diagnosis:
     """Solve the problem in which nothing but angles may exceed limits."""
     gens = network.generators
     builder = ProgramBuilder(network, *network.bus_load())
@@ -124,7 +123,7 @@ def _least_excess_of_angles(network: Network, watch: ipopt.Watch | None) -> Diag
     return _solved(network, builder, flat_start(network, np.zeros(len(gens))), watch)
 
 
-def _least_excess(network: Network, start: OperatingPoint, watch: ipopt.Watch | None) -> Diagnosis:
+def _least_excess(network: Network, start: OperatingPoint, watch: Watch | None) -> Diagnosis:
     """Solve the elastic problem."""
     gens, lines = network.generators, network.lines
     builder = ProgramBuilder(network, *network.bus_load())
@@ -147,11 +146,11 @@ def _least_excess(network: Network, start: OperatingPoint, watch: ipopt.Watch | 
 
 
 def _solved(
-    network: Network, builder: ProgramBuilder, start: OperatingPoint, watch: ipopt.Watch | None
+    network: Network, builder: ProgramBuilder, start: OperatingPoint, watch: Watch | None
 ) -> Diagnosis:
     """Return what a problem of least excess ends with."""
     program = builder.build()
-    solution = ipopt.minimise(program, builder.start(program, start), watch=watch)
+    solution = minimise(program, builder.start(program, start), watch)
     found = builder.point(solution.x)
     return Diagnosis(
         point=found,

@@ -13,13 +13,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.interruption import held_interrupts
+from gridveil.opf.nonlinear_program import (
+    Iteration,
+    NonlinearProgram,
+    Solution,
+    SolverVersion,
+    Watch,
+)
 
 INFINITY = 2e19
 """Ipopt treats bounds of at least this magnitude as infinite."""
@@ -36,89 +43,6 @@ _EVAL_H = ctypes.CFUNCTYPE(
 )  # fmt: skip
 _INTERMEDIATE = ctypes.CFUNCTYPE(c_bool, c_int, c_int, *(c_double,) * 8, c_int, c_void_p)
 
-
-class NonlinearProgram(Protocol):
-    """min f(x) subject to g_min ≤ g(x) ≤ g_max and x_min ≤ x ≤ x_max, with sparse derivatives."""
-
-    @property
-    def x_min(self) -> FloatArray:
-        """Lower bounds of the variables."""
-        ...
-
-    @property
-    def x_max(self) -> FloatArray:
-        """Upper bounds of the variables."""
-        ...
-
-    @property
-    def g_min(self) -> FloatArray:
-        """Lower bounds of the constraints."""
-        ...
-
-    @property
-    def g_max(self) -> FloatArray:
-        """Upper bounds of the constraints."""
-        ...
-
-    def objective(self, x: FloatArray) -> float:
-        """Return f."""
-        ...
-
-    def gradient(self, x: FloatArray) -> FloatArray:
-        """Return the gradient of f."""
-        ...
-
-    def constraints(self, x: FloatArray) -> FloatArray:
-        """Return g."""
-        ...
-
-    def jacobian_structure(self) -> tuple[IntArray, IntArray]:
-        """Return the rows and columns of the entries of the Jacobian of g."""
-        ...
-
-    def jacobian(self, x: FloatArray) -> FloatArray:
-        """Return those entries; entries of one cell add up."""
-        ...
-
-    def hessian_structure(self) -> tuple[IntArray, IntArray]:
-        """Return the rows and columns of the entries of the Hessian's lower triangle."""
-        ...
-
-    def hessian(self, x: FloatArray, factor: float, multipliers: FloatArray) -> FloatArray:
-        """Return those entries, of factor·f + multipliers·g; entries of one cell add up."""
-        ...
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One line of Ipopt's log."""
-
-    number: int
-    objective: float
-    infeasibility: float
-    dual_infeasibility: float
-    barrier: float
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The point at which Ipopt ended."""
-
-    code: int
-    """Ipopt's `ApplicationReturnStatus`: 0 solved, 1 acceptable, 2 infeasible, negative failed."""
-    x: FloatArray
-    objective: float
-    g_multipliers: FloatArray
-    iterations: int
-
-    @property
-    def converged(self) -> bool:
-        """Whether Ipopt says it is a local optimum, if only to its acceptable tolerance."""
-        return self.code in (0, 1)
-
-
-Watch = Callable[[Iteration], bool]
-"""Called after every iteration; returning False stops the solver."""
 
 Options = Mapping[str, str | int | float]
 
@@ -195,7 +119,7 @@ class _Session:
             library.FreeIpoptProblem(handle)
         if self.raised is not None:
             raise self.raised
-        return Solution(int(code), x, value.value, multipliers, self.iterations)
+        return Solution(int(code), x, value.value, multipliers, self.iterations, solver_version())
 
     def _guard(self, work: Callable[[], bool | None]) -> bool:
         """Run a callback's work; an exception must not cross the C frames of Ipopt."""
@@ -310,6 +234,14 @@ def _ints(address: int, count: int) -> Any:
 
 
 @cache
+def solver_version() -> SolverVersion:
+    """Return the version of the Ipopt that is installed."""
+    numbers = [c_int() for _ in range(3)]
+    _library().GetIpoptVersion(*map(byref, numbers))
+    return SolverVersion("ipopt", ".".join(str(number.value) for number in numbers))
+
+
+@cache
 def _library() -> ctypes.CDLL:
     """Load Ipopt from the folder of CasADi's wheel and declare what we call."""
     spec = find_spec("casadi")
@@ -339,6 +271,8 @@ def _library() -> ctypes.CDLL:
         function.argtypes = [c_void_p, c_char_p, kind]
     library.SetIntermediateCallback.restype = c_bool
     library.SetIntermediateCallback.argtypes = [c_void_p, _INTERMEDIATE]
+    library.GetIpoptVersion.restype = None
+    library.GetIpoptVersion.argtypes = [POINTER(c_int)] * 3
     library.IpoptSolve.restype = c_int
     library.IpoptSolve.argtypes = [
         c_void_p, c_void_p, c_void_p, POINTER(c_double), c_void_p, c_void_p, c_void_p, c_void_p,

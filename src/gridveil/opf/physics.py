@@ -1,9 +1,17 @@
-"""The nonlinear constraints N(θ, v) of a network, with their first and second derivatives."""
+"""The nonlinear constraints N(θ, v) of a network, with their first and second derivatives.
 
+Points may have leading axes: many points of one network are evaluated at once. NumPy's functions
+give arrays of CuPy back where they get them, so that the same formulas run on a GPU.
+"""
+
+import math
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.flows import (
@@ -13,16 +21,18 @@ from gridveil.network.flows import (
     Q_FROM,
     Q_TO,
     TO_END,
+    FlowCoefficients,
     flow_coefficients,
 )
 from gridveil.network.network import Network
+from gridveil.opf.placement import Placement
 
 
 class Physics:
     """N(θ, v) of a network with its first and second derivatives, as closed formulas over arrays.
 
     Rows: active balance of each bus, reactive balance of each bus, |S_from|² and then |S_to|² of
-    each line with a finite rate. Columns: θ of each bus, v of each bus.
+    each line with a finite rate. Columns: θ of each bus, v of each bus. Both are the last axis.
     """
 
     def __init__(self, network: Network) -> None:
@@ -37,19 +47,30 @@ class Physics:
         # The balance row that each of the four flows of a line leaves from.
         self._balance_row = np.stack([self._from, n + self._from, self._to, n + self._to])
 
+    def placed(self, placement: Placement) -> "Physics":
+        """Return it with its arrays where the placement has them, on a GPU for instance."""
+        result = copy(self)
+        for name in ("limited", "_from", "_to", "_shunt_g", "_shunt_b", "_balance_row"):
+            setattr(result, name, placement.array(getattr(self, name)))
+        c = self._coefficients
+        result._coefficients = FlowCoefficients(
+            *(placement.array(part) for part in (c.square, c.cosine, c.sine))
+        )
+        result._leaving = placement.sparse(self._leaving)
+        return result
+
     def values(self, x: FloatArray) -> FloatArray:
         """Return N at (θ, v)."""
-        n, v = self.buses, x[self.buses : 2 * self.buses]
-        flow = self._flows(x).flow
-        out = np.empty(self.rows)
-        out[: 2 * n] = np.bincount(self._balance_row.ravel(), flow.ravel(), 2 * n)
-        out[:n] += self._shunt_g * v**2
-        out[n : 2 * n] -= self._shunt_b * v**2
-        at = flow[:, self.limited]
-        out[2 * n :] = np.concatenate(
-            [at[P_FROM] ** 2 + at[Q_FROM] ** 2, at[P_TO] ** 2 + at[Q_TO] ** 2]
+        n = self.buses
+        v, flow = x[..., n : 2 * n], self._flows(x).flow
+        flat = flow.reshape(math.prod(x.shape[:-1]), 4 * len(self._from))
+        balance = (self._leaving @ flat.T).T.reshape(*x.shape[:-1], 2 * n)
+        shunts = np.concatenate([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
+        at = flow[..., self.limited]
+        squares = (
+            at[..., p, :] ** 2 + at[..., q, :] ** 2 for p, q in ((P_FROM, Q_FROM), (P_TO, Q_TO))
         )
-        return out
+        return np.concatenate([balance + shunts, *squares], axis=-1)
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns of the entries of `jacobian`; entries of one cell add up."""
@@ -67,22 +88,25 @@ class Physics:
             np.broadcast_to(columns[:, self.limited], (2, 4, k)),
             np.stack([n + bus, n + bus]),
         ]
-        return _concatenated(rows), _concatenated(cols)
+        return (
+            np.concatenate([part.ravel() for part in rows]),
+            np.concatenate([part.ravel() for part in cols]),
+        )
 
     def jacobian(self, x: FloatArray) -> FloatArray:
         """Return the nonzero entries of ∂N/∂(θ, v)."""
-        v = x[self.buses : 2 * self.buses]
+        batch, v = x.shape[:-1], x[..., self.buses : 2 * self.buses]
         f = self._flows(x)
-        slopes = np.stack([f.d_delta, -f.d_delta, f.d_from, f.d_to], axis=1)
-        flow, at = f.flow[:, self.limited], slopes[:, :, self.limited]
-        squares = 2 * np.stack(
-            [
-                flow[P_FROM] * at[P_FROM] + flow[Q_FROM] * at[Q_FROM],
-                flow[P_TO] * at[P_TO] + flow[Q_TO] * at[Q_TO],
-            ]
-        )
-        shunts = np.stack([2 * self._shunt_g * v, -2 * self._shunt_b * v])
-        return np.asarray(_concatenated([slopes, squares, shunts]))
+        slopes = np.stack([f.d_delta, -f.d_delta, f.d_from, f.d_to], axis=-2)
+        flow, at = f.flow[..., self.limited], slopes[..., self.limited]
+        squares = [
+            2
+            * (flow[..., p, None, :] * at[..., p, :, :] + flow[..., q, None, :] * at[..., q, :, :])
+            for p, q in ((P_FROM, Q_FROM), (P_TO, Q_TO))
+        ]
+        shunts = (2 * self._shunt_g * v, -2 * self._shunt_b * v)
+        parts = (slopes, *squares, *shunts)
+        return np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1)
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the entries of `hessian`."""
@@ -94,63 +118,77 @@ class Physics:
             (v_f, v_f), (v_t, v_t), (v_f, v_t),
             (n + np.arange(n), n + np.arange(n)),
         ]  # fmt: skip
-        rows = _concatenated([np.maximum(a, b) for a, b in pairs])
-        cols = _concatenated([np.minimum(a, b) for a, b in pairs])
+        rows = np.concatenate([np.maximum(a, b) for a, b in pairs])
+        cols = np.concatenate([np.minimum(a, b) for a, b in pairs])
         return rows, cols
 
     def hessian(self, x: FloatArray, multipliers: FloatArray) -> FloatArray:
         """Return the entries of Σ multiplier · ∂²N in the order of `hessian_structure`."""
         n = self.buses
         f = self._flows(x)
-        weight = multipliers[self._balance_row]
+        weight = multipliers[..., self._balance_row]
         # d²(p² + q²) = 2 p d²p + 2 q d²q + 2 (dp dpᵀ + dq dqᵀ): the first two join the weights.
-        limit = np.zeros((4, len(self._from)))
-        limit[:, self.limited] = np.repeat(multipliers[2 * n : self.rows].reshape(2, -1), 2, axis=0)
+        limit = np.zeros_like(f.flow)
+        ends = multipliers[..., 2 * n : self.rows].reshape(*x.shape[:-1], 2, len(self.limited))
+        limit[..., self.limited] = np.repeat(ends, 2, axis=-2)
         weight = weight + 2 * limit * f.flow
 
         def outer(a: FloatArray, b: FloatArray) -> FloatArray:
-            return np.asarray(2 * np.sum(limit * a * b, axis=0))
+            product: FloatArray = 2 * np.sum(limit * a * b, axis=-2)
+            return product
 
-        delta2 = -f.v_from * f.v_to * np.sum(weight * f.wave, axis=0) + outer(f.d_delta, f.d_delta)
-        slope = np.sum(weight * f.wave_slope, axis=0)
-        delta_from = f.v_to * slope + outer(f.d_delta, f.d_from)
-        delta_to = f.v_from * slope + outer(f.d_delta, f.d_to)
+        d_delta, d_from, d_to = f.d_delta, f.d_from, f.d_to
+        delta2 = -f.v_from * f.v_to * np.sum(weight * f.wave, axis=-2) + outer(d_delta, d_delta)
+        slope = np.sum(weight * f.wave_slope, axis=-2)
+        delta_from = f.v_to * slope + outer(d_delta, d_from)
+        delta_to = f.v_from * slope + outer(d_delta, d_to)
         square = 2 * weight * self._coefficients.square
-        from2 = square[P_FROM] + square[Q_FROM] + outer(f.d_from, f.d_from)
-        to2 = square[P_TO] + square[Q_TO] + outer(f.d_to, f.d_to)
-        from_to = np.sum(weight * f.wave, axis=0) + outer(f.d_from, f.d_to)
-        shunts = 2 * (self._shunt_g * multipliers[:n] - self._shunt_b * multipliers[n : 2 * n])
+        from2 = square[..., P_FROM, :] + square[..., Q_FROM, :] + outer(d_from, d_from)
+        to2 = square[..., P_TO, :] + square[..., Q_TO, :] + outer(d_to, d_to)
+        from_to = np.sum(weight * f.wave, axis=-2) + outer(d_from, d_to)
+        active, reactive = multipliers[..., :n], multipliers[..., n : 2 * n]
+        shunts = 2 * (self._shunt_g * active - self._shunt_b * reactive)
         return np.concatenate(
             [
                 delta2, delta2, -delta2,
                 delta_from, -delta_from, delta_to, -delta_to,
                 from2, to2, from_to,
                 shunts,
-            ]
+            ],
+            axis=-1,
         )  # fmt: skip
+
+    @cached_property
+    def _leaving(self) -> Any:
+        """The matrix that adds up the flows that leave each bus, of shape (2 buses, 4 lines)."""
+        flows = self._balance_row.size
+        cells = (self._balance_row.ravel(), np.arange(flows))
+        return csr_array((np.ones(flows), cells), shape=(2 * self.buses, flows))
 
     def _flows(self, x: FloatArray) -> "_Flows":
         n = self.buses
-        v_from, v_to = x[n + self._from], x[n + self._to]
-        delta = x[self._from] - x[self._to]
-        cos, sin = np.cos(delta), np.sin(delta)
+        v_from, v_to = x[..., n + self._from], x[..., n + self._to]
+        delta = x[..., self._from] - x[..., self._to]
         c = self._coefficients
+        cos, sin, from_, to = (
+            part[..., None, :] for part in (np.cos(delta), np.sin(delta), v_from, v_to)
+        )
         wave = c.cosine * cos + c.sine * sin
         wave_slope = c.sine * cos - c.cosine * sin
-        product = v_from * v_to
-        d_from = v_to * wave
-        d_from[FROM_END] += 2 * c.square[FROM_END] * v_from
-        d_to = v_from * wave
-        d_to[TO_END] += 2 * c.square[TO_END] * v_to
+        product = from_ * to
+        d_from = to * wave
+        d_from[..., FROM_END, :] += 2 * c.square[FROM_END] * from_
+        d_to = from_ * wave
+        d_to[..., TO_END, :] += 2 * c.square[TO_END] * to
         flow = product * wave
-        flow[FROM_END] += c.square[FROM_END] * v_from**2
-        flow[TO_END] += c.square[TO_END] * v_to**2
+        flow[..., FROM_END, :] += c.square[FROM_END] * from_**2
+        flow[..., TO_END, :] += c.square[TO_END] * to**2
         return _Flows(v_from, v_to, wave, wave_slope, flow, product * wave_slope, d_from, d_to)
 
 
 @dataclass(frozen=True)
 class _Flows:
-    """The flows of every line and their slopes; arrays of shape (4, lines) but for the voltages."""
+    """The flows of every line and their slopes; arrays of shape (…, 4, lines) but the voltages."""
 
     v_from: FloatArray
     v_to: FloatArray
@@ -164,8 +202,3 @@ class _Flows:
     d_from: FloatArray
     """Derivative of the flow by the voltage at the from end."""
     d_to: FloatArray
-
-
-def _concatenated(parts: list[Any]) -> Any:
-    """Return the entries of arrays of any shape, one array after the other."""
-    return np.concatenate([part.ravel() for part in parts])

@@ -7,10 +7,15 @@ The variables start with θ and v of every bus; what follows (dispatch, loads, s
 constraints through A and, where a row bounds a sum of costs, through polynomials h of one variable.
 N has the power that leaves each bus into lines and shunts, and |S|² at both ends of every limited
 line. Model 1 and the fidelity problems differ in A, bounds and polynomials.
+
+Points may have a leading axis: a batch of points is evaluated at once. Bounds and costs may have
+one too: then each instance of a batch has its own, and the rest of the program in common.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -19,6 +24,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.physics import Physics
+from gridveil.opf.placement import HOST, Placement
 from gridveil.polynomials import derivative, evaluate
 
 
@@ -34,22 +40,25 @@ class PolynomialTerms:
 
 @dataclass(frozen=True)
 class NetworkProgram:
-    """A program of this shape, as Ipopt takes it."""
+    """A program of this shape, or a batch of them, as the solvers take it."""
 
     physics: Physics
     linear: coo_array
     """A, of shape (constraints, variables); its first rows are those of N."""
     terms: PolynomialTerms
     costs: FloatArray
-    """(order + 1, variables): ascending coefficients of each variable's polynomial c_j."""
+    """(order + 1, variables): ascending coefficients of each variable's polynomial c_j. In a batch
+    (order + 1, instances, variables)."""
     x_min: FloatArray
     x_max: FloatArray
     g_min: FloatArray
     g_max: FloatArray
+    placement: Placement = HOST
+    """Where the arrays are, but for structures, which are always in memory."""
 
-    def objective(self, x: FloatArray) -> float:
+    def objective(self, x: FloatArray) -> Any:
         """Return Σ c_j(x_j)."""
-        return float(evaluate(self.costs, x).sum())
+        return evaluate(self.costs, x).sum(axis=-1)
 
     def gradient(self, x: FloatArray) -> FloatArray:
         """Return c_j'(x_j)."""
@@ -57,14 +66,16 @@ class NetworkProgram:
 
     def constraints(self, x: FloatArray) -> FloatArray:
         """Return N(θ, v) + A x + Σ h."""
-        g = self._matrix @ x
-        g[: self.physics.rows] += self.physics.values(x)
-        np.add.at(g, self.terms.row, evaluate(self.terms.coefficients, x[self.terms.column]))
-        return np.asarray(g)
+        g: FloatArray = (self._matrix @ x.T).T.copy()
+        g[..., : self.physics.rows] += self.physics.values(x)
+        if len(self.terms.row):
+            terms = evaluate(self._coefficients, x[..., self._term_column])
+            g += (self._term_rows @ terms.T).T
+        return g
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns of the Jacobian's entries."""
-        rows, cols = self.physics.jacobian_structure()
+        rows, cols = self._structures[0]
         linear, terms = self.linear.coords, self.terms
         return (
             np.concatenate([rows, linear[0], terms.row]),
@@ -73,39 +84,110 @@ class NetworkProgram:
 
     def jacobian(self, x: FloatArray) -> FloatArray:
         """Return the Jacobian's entries."""
-        terms = self.terms
-        slopes = evaluate(derivative(terms.coefficients), x[terms.column])
-        return np.concatenate([self.physics.jacobian(x), self.linear.data, slopes])
+        batch = x.shape[:-1]
+        linear = np.broadcast_to(self._linear_values, (*batch, len(self._linear_values)))
+        slopes = evaluate(derivative(self._coefficients), x[..., self._term_column])
+        return np.concatenate([self.physics.jacobian(x), linear, slopes], axis=-1)
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the Hessian's entries."""
-        rows, cols = self.physics.hessian_structure()
-        columns = [self._nonlinear_costs, self.terms.column]
+        rows, cols = self._structures[1]
+        columns = [self._bent, self.terms.column]
         return np.concatenate([rows, *columns]), np.concatenate([cols, *columns])
 
-    def hessian(self, x: FloatArray, factor: float, multipliers: FloatArray) -> FloatArray:
-        """Return the entries of the Hessian of factor·f + multipliers·g."""
-        terms = self.terms
-        second = evaluate(
-            derivative(derivative(self.costs[:, self._nonlinear_costs])), x[self._nonlinear_costs]
-        )
-        bend = evaluate(derivative(derivative(terms.coefficients)), x[terms.column])
+    def hessian(
+        self, x: FloatArray, factor: float | FloatArray, multipliers: FloatArray
+    ) -> FloatArray:
+        """Return the entries of the Hessian of factor·f + multipliers·g.
+
+        In a batch, the factor is of shape (instances, 1).
+        """
+        bent = self._bent_there
+        second = evaluate(derivative(derivative(self.costs[..., bent])), x[..., bent])
+        bend = evaluate(derivative(derivative(self._coefficients)), x[..., self._term_column])
         return np.concatenate(
             [
                 self.physics.hessian(x, multipliers),
                 factor * second,
-                multipliers[terms.row] * bend,
-            ]
+                multipliers[..., self._term_row] * bend,
+            ],
+            axis=-1,
         )
 
-    @cached_property
-    def _matrix(self) -> csr_array:
-        return self.linear.tocsr()
+    def placed(self, placement: Placement) -> "NetworkProgram":
+        """Return the program with its arrays where the placement has them."""
+        if placement.xp is self.placement.xp:
+            return self
+        names = ("costs", "x_min", "x_max", "g_min", "g_max")
+        arrays = {name: placement.array(getattr(self, name)) for name in names}
+        physics = self.physics.placed(placement)
+        result = replace(self, physics=physics, placement=placement, **arrays)
+        vars(result).update(_structures=self._structures, _bent=self._bent)
+        return result
+
+    def instances(self, which: IntArray) -> "NetworkProgram":
+        """Return the batch of some of its instances."""
+        names = ("x_min", "x_max", "g_min", "g_max")
+        bounds = {name: getattr(self, name)[which] for name in names}
+        result = replace(self, costs=self.costs[:, which], **bounds)
+        vars(result).update(_structures=self._structures, _bent=self._bent)
+        return result
 
     @cached_property
-    def _nonlinear_costs(self) -> IntArray:
+    def _structures(self) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
+        return self.physics.jacobian_structure(), self.physics.hessian_structure()
+
+    @cached_property
+    def _bent(self) -> IntArray:
         """The variables whose cost is not linear."""
-        return np.flatnonzero(np.any(self.costs[2:] != 0, axis=0))
+        orders = self.costs[2:].reshape(-1, self.costs.shape[-1])
+        return np.flatnonzero(np.any(orders != 0, axis=0))
+
+    @cached_property
+    def _matrix(self) -> Any:
+        return self.placement.sparse(self.linear.tocsr())
+
+    @cached_property
+    def _linear_values(self) -> FloatArray:
+        values: FloatArray = self.placement.array(self.linear.data)
+        return values
+
+    @cached_property
+    def _bent_there(self) -> IntArray:
+        indices: IntArray = self.placement.array(self._bent)
+        return indices
+
+    @cached_property
+    def _coefficients(self) -> FloatArray:
+        coefficients: FloatArray = self.placement.array(self.terms.coefficients)
+        return coefficients
+
+    @cached_property
+    def _term_row(self) -> IntArray:
+        rows: IntArray = self.placement.array(self.terms.row)
+        return rows
+
+    @cached_property
+    def _term_column(self) -> IntArray:
+        columns: IntArray = self.placement.array(self.terms.column)
+        return columns
+
+    @cached_property
+    def _term_rows(self) -> Any:
+        """The matrix that adds the terms to their rows."""
+        cells = (self.terms.row, np.arange(len(self.terms.row)))
+        shape = (self.linear.shape[0], len(self.terms.row))
+        return self.placement.sparse(csr_array((np.ones(len(self.terms.row)), cells), shape=shape))
+
+
+def batch_of(programs: Sequence[NetworkProgram]) -> NetworkProgram:
+    """Return programs that differ in bounds and costs alone as one batch."""
+    names = ("x_min", "x_max", "g_min", "g_max")
+    bounds: dict[str, Any] = {
+        name: np.stack([getattr(program, name) for program in programs]) for name in names
+    }
+    costs = np.stack([program.costs for program in programs], axis=1)
+    return replace(programs[0], costs=costs, **bounds)
 
 
 class ProgramBuilder:

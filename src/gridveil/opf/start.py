@@ -6,6 +6,7 @@ could ever carry.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,7 @@ from scipy.sparse.linalg import splu
 from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
+from gridveil.opf.solvers import Solver, chosen_for
 
 
 def flat_start(network: Network, outputs: FloatArray) -> OperatingPoint:
@@ -25,6 +27,24 @@ def flat_start(network: Network, outputs: FloatArray) -> OperatingPoint:
     return OperatingPoint(np.ones(len(network.buses)), shift_angles(network), outputs, nothing)
 
 
+def starting_point(network: Network) -> OperatingPoint:
+    """Return where the solver chosen starts, if nothing is known of the solution.
+
+    Ipopt starts without output, the interior-point method in the middle of generators' limits.
+    """
+    gens = network.generators
+    if chosen_for(len(network.buses)) is Solver.IPOPT:
+        return flat_start(network, np.zeros(len(gens)))
+    middle = flat_start(network, _middle(gens.p_min, gens.p_max))
+    return replace(middle, q=_middle(gens.q_min, gens.q_max))
+
+
+def _middle(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the middle of limits, and 0 where one is infinite."""
+    bounded = np.isfinite(low) & np.isfinite(high)
+    return np.asarray(np.where(bounded, low, 0.0) / 2 + np.where(bounded, high, 0.0) / 2)
+
+
 def shift_angles(network: Network) -> FloatArray:
     """Return the angles closest to all phase shifts: the least Σ (θ_f − θ_t − φ)²/|z|.
 
@@ -34,10 +54,7 @@ def shift_angles(network: Network) -> FloatArray:
     lines, buses = network.lines, network.buses
     if not lines.shift.any():
         return np.zeros(len(buses))
-    bounded = np.isfinite(lines.angle_min) & np.isfinite(lines.angle_max)
-    middle = (
-        np.where(bounded, lines.angle_min, 0.0) / 2 + np.where(bounded, lines.angle_max, 0.0) / 2
-    )
+    middle = _middle(lines.angle_min, lines.angle_max)
     shift = middle + np.remainder(lines.shift - middle + np.pi, 2 * np.pi) - np.pi
     ends, stiffness = np.stack([lines.from_bus, lines.to_bus]), np.abs(lines.y)
     surplus = surplus_of_flows(ends, stiffness * shift, len(buses))

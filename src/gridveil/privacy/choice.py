@@ -87,12 +87,22 @@ class NoiseChoice:
         Raises:
             GridveilError: Each load would have a distance of its own.
         """
-        hidden, base = self._hidden, exact(network.base_mva, "base")
+        return self.resolved_at(exact(network.base_mva, "base"), default_floor(network))
+
+    def resolved_at(
+        self, base: Fraction, usual_floor: Fraction
+    ) -> tuple[str, Fraction, Fraction | None]:
+        """Return the same on a base in MVA, with the floor in MVA where none was said.
+
+        Raises:
+            GridveilError: Each load would have a distance of its own.
+        """
+        hidden = self._hidden
         if hidden is None:
             alpha = exact(ALPHA if self.alpha is None else self.alpha, "alpha")
             return self.mechanism or MECHANISM, alpha, None
         if hidden.unit is HiddenIn.LOAD:
-            floor = default_floor(network) if self.floor is None else self.floor
+            floor = usual_floor if self.floor is None else self.floor
             return RelativeLaplace.name, hidden.amount, floor / base
         if hidden.unit is HiddenIn.RATING:
             raise GridveilError(

@@ -201,7 +201,7 @@ def draft(network: Network, basis: Basis) -> Certificate:
         "violations": dict.fromkeys(StatedViolations.model_fields, 0.0),
     }
     try:
-        made = _certificate(network, basis, fidelity, None, _software(on_gpu=False)).sealed()
+        made = _certificate(network, basis, fidelity, None, _software(False, None)).sealed()
         made.to_bytes()  # a text may be one that no file can hold
         keeps_beta(
             float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0, 0.0), basis.band)), basis.beta
@@ -271,7 +271,7 @@ def certify(
             opf, basis.parameters, basis.epsilon_costs, basis.post_processing
         )
     on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
-    certificate = _certificate(network, basis, figures, interval, _software(on_gpu))
+    certificate = _certificate(network, basis, figures, interval, _software(on_gpu, opf))
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
         LOADS: csv_bytes(LOADS_COLUMNS, _load_rows(published)),
@@ -532,11 +532,15 @@ def _load_rows(published: PublishedCase) -> list[tuple[int, int, float, float, i
     ]
 
 
-def _software(on_gpu: bool) -> dict[str, str]:
-    """Return what the bytes of a release depend on; with agents on a GPU, its compiler too."""
+def _software(on_gpu: bool, opf: OPFResult | None) -> dict[str, str]:
+    """Return what the bytes of a release depend on: the solver of its AC-OPF is part of it.
+
+    With agents on a GPU, its compiler is too.
+    """
     packages = (*PACKAGES, GPU_PACKAGE) if on_gpu else PACKAGES
     return {
         "gridveil": version("gridveil"),
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
+        **({} if opf is None else {opf.solver.name: opf.solver.version}),
     }

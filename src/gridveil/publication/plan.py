@@ -29,6 +29,7 @@ from gridveil.html_table import html_table
 from gridveil.network.components import LoadList
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
+from gridveil.opf.solvers import Solver, using
 from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds
 from gridveil.privacy.calibration import Number, exact
@@ -798,6 +799,7 @@ def release(
     *,
     key: Ed25519PrivateKey | None = None,
     notify: Notify = lambda _: None,
+    solver: Solver | str | None = None,
     **choices: Unpack[ReleaseChoices],
 ) -> Release:
     """Plan a release and run the plan: a private, certified network that can be published.
@@ -807,6 +809,7 @@ def release(
         ledger: Holds the budgets; a path, or None for the user's own.
         key: Signs the certificate.
         notify: Called with the name of each phase.
+        solver: What solves central programs: "ipopt", "interior-point" or "auto".
         **choices: Those of `plan_release`: epsilon, alpha, beta, mechanism, method, costs, …
 
     Example:
@@ -816,8 +819,9 @@ def release(
         >>> sorted(made.files)
         ['certificate.json', 'loads.csv', 'network.m', 'positions.csv', 'report.html']
     """
-    plan = plan_release(network, ledger=ledger, **choices)
-    return plan.run(ledger, key=key, notify=notify)
+    with using(solver):
+        plan = plan_release(network, ledger=ledger, **choices)
+        return plan.run(ledger, key=key, notify=notify)
 
 
 def _charge(plan: ReleasePlan, ledger: Ledger | str | Path | None) -> Charge:

@@ -17,7 +17,8 @@ FORMER_LOADS_COLUMNS: Final = ("bus", "p_mw", "q_mvar")
 """Of releases before 0.4, where each bus has one load."""
 PACKAGES: Final = ("casadi", "numba", "numpy", "opendp", "scipy")
 GPU_PACKAGE: Final = "numba-cuda"
-SOFTWARE: Final = frozenset(("gridveil", "python", GPU_PACKAGE, *PACKAGES))
+SOLVERS: Final = ("ipopt", "interior-point")
+SOFTWARE: Final = frozenset(("gridveil", "python", GPU_PACKAGE, *PACKAGES, *SOLVERS))
 """What the bytes of a release depend on; its versions stand in the certificate."""
 _ROUNDING = 1e-6
 """How far, relatively, a kept gap may exceed β through rounding."""

@@ -24,7 +24,7 @@ from gridveil.fidelity.projection import projected_loads
 from gridveil.files import finite_number, read_rows
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
-from gridveil.opf.ipopt import Iteration
+from gridveil.opf.nonlinear_program import Iteration
 from gridveil.publication.statements import TARGET_DERIVED, TARGET_PRIVATE, TARGET_PUBLISHED
 
 _MARGINS = (0.02, 0.002, 0.0)

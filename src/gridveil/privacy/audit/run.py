@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from gridveil.arrays import IntArray
-from gridveil.defaults import ALPHA, AUDIT_TRIALS, CALIBRATION, EPSILON, MECHANISM
+from gridveil.defaults import AUDIT_TRIALS, CALIBRATION
 from gridveil.errors import GridveilError
 from gridveil.privacy.audit import between_loads, likelihood, players, rare, repetition, residues
 from gridveil.privacy.audit.fresh import Draws, FreshProcesses, fresh_processes
@@ -25,10 +25,10 @@ from gridveil.privacy.audit.game import Game, Score, play_game
 from gridveil.privacy.audit.limits import not_seen
 from gridveil.privacy.audit.pairs import GridPair, all_pairs, given_pairs
 from gridveil.privacy.audit.result import AuditResult, PairResult, Play, Repetition, weaker
-from gridveil.privacy.bounds import PublicBounds
+from gridveil.privacy.audit.subject import audited_mechanism
 from gridveil.privacy.calibration import Number, exact
+from gridveil.privacy.hide import Hide
 from gridveil.privacy.mechanisms.base import Mechanism, Pair, check_mechanism
-from gridveil.privacy.mechanisms.registry import make_mechanism
 
 CONFIDENCE = 0.99
 REPLAYS = 2
@@ -61,17 +61,14 @@ _LEAST_CALLS, _MOST_CALLS = 100, 300
 _Kind = TypeVar("_Kind", Play, Repetition)
 
 
-def audit_bounds() -> PublicBounds:
-    """Return public bounds for loads of the audit's own, which no network has."""
-    low, high = np.array([[-1.0, -1.0]]), np.array([[2.0, 2.0]])
-    return PublicBounds(low, high, "chosen for the audit, for loads of its own")
-
-
 def audit(
-    mechanism: Mechanism | str = MECHANISM,
+    mechanism: Mechanism | str | None = None,
     *,
     epsilon: Number | None = None,
+    hide: Hide | str | None = None,
     alpha: Number | None = None,
+    floor: Number | None = None,
+    rating: Number | None = None,
     calibration: str = CALIBRATION,
     pairs: Sequence[Pair] | None = None,
     trials: int = AUDIT_TRIALS,
@@ -81,9 +78,15 @@ def audit(
     """Bound a mechanism's true ε from below by playing against its exact sampler.
 
     Args:
-        mechanism: A name of the registry, or a mechanism.
+        mechanism: A name of the registry, or a mechanism. None takes the one that hides what is
+            asked for, and product-laplace where nothing is.
         epsilon: The ε that is claimed; of a mechanism given as an object its own if None.
-        alpha: The distance α in p.u. for which it is claimed, for a mechanism given by name.
+        hide: The change of a load for which it is claimed: "10%", "5MVA" on a base of 100 MVA, or
+            "20%rating".
+        alpha: The same in p.u., for a mechanism whose distance is one.
+        floor: For hide in per cent: the load in MVA below which it turns into a fixed amount, 1
+            MVA if None.
+        rating: For hide in per cent of a rating: that of the audit's loads, in MVA.
         calibration: Of a mechanism given by name that has several.
         pairs: Pairs of loads to tell apart; the mechanism's own, and pairs one grid step apart
             and α and one grid step apart, if None.
@@ -105,17 +108,12 @@ def audit(
         raise GridveilError(f"trials: {trials} is too many; use at most {MOST_TRIALS}")
     if not 0 < confidence < 1:
         raise GridveilError(f"confidence: {confidence} must be above 0 and below 1")
-    if isinstance(mechanism, str):
-        epsilon = EPSILON if epsilon is None else epsilon
-        mechanism = make_mechanism(
-            mechanism,
-            epsilon,
-            ALPHA if alpha is None else alpha,
-            calibration=calibration,
-            bounds=audit_bounds(),
+    if isinstance(mechanism, str | None):
+        mechanism = audited_mechanism(mechanism, calibration, epsilon, hide, alpha, floor, rating)
+    elif (hide, alpha, floor, rating, calibration) != (None, None, None, None, CALIBRATION):
+        raise GridveilError(
+            "hide, alpha, floor, rating, calibration: a mechanism given as an object has its own"
         )
-    elif alpha is not None or calibration != CALIBRATION:
-        raise GridveilError("alpha, calibration: a mechanism given as an object has its own")
     check_mechanism(mechanism)
     if mechanism.guarantee().delta > 0:
         raise GridveilError("audit: the game bounds ε where δ is 0; this mechanism has another δ")

@@ -12,7 +12,7 @@ from gridveil.errors import GridveilError
 from gridveil.fidelity.projection import projected_loads
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
-from gridveil.opf.ipopt import Iteration
+from gridveil.opf.nonlinear_program import Iteration
 from gridveil.privacy.plausible_distance import typical_load
 
 _PART = (0.1, 0.6)

@@ -20,6 +20,7 @@ from gridveil.errors import GridveilError
 from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
 from gridveil.network.network import Network
+from gridveil.opf.solvers import Solver, using
 from gridveil.printable import excerpt
 from gridveil.publication.certificate_file import ReadCertificate, read_certificate
 from gridveil.publication.costs import read_costs
@@ -156,6 +157,7 @@ def verify(
     key: VerificationKey | Ed25519PublicKey | Path | str | None = None,
     costs: Path | str | None = None,
     dispatch: Path | str | None = None,
+    solver: Solver | str | None = None,
 ) -> Verification:
     """Check a release: schema, digests, network, an AC-OPF of its own, the page made again.
 
@@ -165,6 +167,8 @@ def verify(
             signature is checked as well. Who issued a certificate is not checked.
         costs: A CSV file as `release --costs` takes it: then that these are the costs it aims for.
         dispatch: A CSV file as `release --dispatch` takes it: then that this is its dispatch p*.
+        solver: What solves the AC-OPF: "ipopt", "interior-point" or "auto". It need not be the one
+            of the release.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -185,7 +189,11 @@ def verify(
         return Verification(claims, "the certificate cannot be read", None, signature)
     tables = {"costs": costs, "dispatch": dispatch}
     whole = whole_claim(read.certificate)
-    with np.errstate(all="ignore"), catch_warnings():  # a hostile folder may hold any numbers
+    with (
+        using(solver),
+        np.errstate(all="ignore"),
+        catch_warnings(),
+    ):  # a hostile folder may hold any numbers
         simplefilter("ignore", RuntimeWarning)
         claims = (
             claim("schema", "valid", "valid", ok=True),

@@ -30,7 +30,7 @@ from gridveil.admm.backends.cuda.workspace import (
     W,
     Workspace,
 )
-from gridveil.admm.compiled import CodeCache
+from gridveil.admm.compiled import PACKAGE
 from gridveil.admm.draw import Draw
 from gridveil.admm.iteration import COST, DUAL, OBJECTIVE, PRIMAL, RHO, should_stop
 from gridveil.admm.layout import (
@@ -64,8 +64,9 @@ from gridveil.admm.sweeps import (
     update_multiplier,
 )
 from gridveil.arrays import FloatArray, IntArray
+from gridveil.compiled import CodeCache
 
-KERNELS = CodeCache(gpu_kind())
+KERNELS = CodeCache(gpu_kind(), PACKAGE)
 LANES, THREADS = (2, 2 * SUMS) if cuda_is_simulated() else (8, 128)
 """Threads that sum up one quantity, and threads of a block. In the simulator each is a thread of
 Python."""

@@ -1,0 +1,87 @@
+"""What the method needs of a machine: arrays, loops over sparse patterns, a factorisation."""
+
+from typing import Any, Protocol
+
+from scipy.sparse import csr_array
+
+from gridveil.arrays import IntArray
+from gridveil.opf.interior_point.structure import Structure
+from gridveil.opf.placement import Placement
+
+Array = Any
+"""An array of NumPy or CuPy; the first axis counts the instances of a batch."""
+
+
+class Factorisation(Protocol):
+    """L D Lᵀ of the condensed matrices of a batch, with the plan that their pattern needs once."""
+
+    def factorise(self, values: Array, which: Array, allowed: int) -> Array:
+        """Factorise those of the instances that a mask names.
+
+        Returns:
+            The negative pivots of each instance of the whole batch; more than `allowed` if there
+            are more, or if a pivot is 0.
+        """
+        ...
+
+    def solve(self, b: Array) -> Array:
+        """Return K⁻¹ b of every instance; meaningless where too many pivots are negative."""
+        ...
+
+
+class Operations(Protocol):
+    """Loops over the patterns of one structure."""
+
+    j_row: Array
+    """Row and column of each entry of J and H, as indices of arrays there."""
+    j_column: Array
+    h_row: Array
+    h_column: Array
+
+    def jacobian(self, entries: Array) -> Array:
+        """Add up the entries of a program's Jacobian to the values of J."""
+        ...
+
+    def times(self, jacobian: Array, x: Array) -> Array:
+        """Return J x."""
+        ...
+
+    def transposed_times(self, jacobian: Array, y: Array) -> Array:
+        """Return Jᵀ y."""
+        ...
+
+    def hessian_times(self, hessian: Array, x: Array) -> Array:
+        """Return H x."""
+        ...
+
+    def largest_of_rows(self, jacobian: Array) -> Array:
+        """Return the largest magnitude in each row of J."""
+        ...
+
+    def condensed(self, hessian: Array, diagonal: Array, jacobian: Array, weights: Array) -> Array:
+        """Return the values of K = H + diagonal + Σ w_i J_iᵀ J_i, dense rows left out."""
+        ...
+
+    def factorisation(self, batch: int) -> Factorisation:
+        """Return a factorisation of so many matrices with the pattern of K."""
+        ...
+
+
+class Backend(Protocol):
+    """A machine."""
+
+    placement: Placement
+    shrinks_below: float
+    """The batch shrinks to the instances that still run when they are fewer than this share."""
+
+    def ordering(self, pattern: csr_array) -> IntArray:
+        """Return the order in which the variables of a symmetric pattern are eliminated."""
+        ...
+
+    def operations(self, structure: Structure) -> Operations:
+        """Return the loops over the patterns of a structure."""
+        ...
+
+    def finished(self) -> None:
+        """Note that a solve has run all loops, which are therefore compiled."""
+        ...

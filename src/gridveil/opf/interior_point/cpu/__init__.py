@@ -1,0 +1,1 @@
+"""The loops and the factorisation of the interior-point method on a CPU."""
