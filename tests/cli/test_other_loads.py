@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gridveil import Ledger, simulate
+from gridveil import AgentOptions, Ledger, simulate
 from gridveil.fidelity.central import Central
 from gridveil.fidelity.registry import METHODS
 from gridveil.privacy.ledger import chain, ledger
@@ -119,7 +119,8 @@ def outcome(gridveil, monkeypatch, tmp_path):
 @pytest.mark.parametrize("mode", MODES)
 def test_releases_of_other_loads_are_the_same_to_the_last_byte(outcome, mode):
     if mode == "agents":  # what compiles them for the first time says so
-        simulate(ONE.network(), method="admm", beta=0.5, unchecked=True)
+        quiet = AgentOptions(notify=lambda _: None)
+        simulate(ONE.network(), method="admm", beta=0.5, agents=quiet, unchecked=True)
     first = outcome(ONE, (*MODES[mode], *OUT))
     seen, files, (history, accounts, _) = first
     assert seen.status == 0, seen.err
