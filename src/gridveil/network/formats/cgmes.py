@@ -8,6 +8,7 @@ from typing import Any
 from gridveil.errors import GridveilError
 from gridveil.files import write_atomically
 from gridveil.network.formats.base import ReadOnlyFormat, first_bytes
+from gridveil.network.formats.case_rows import named
 from gridveil.network.formats.cgmes_profiles import (
     INJECTION,
     STATE,
@@ -79,6 +80,7 @@ class CgmesFormat(ReadOnlyFormat):
             key = called.get(cell.what, own)
             if kind != INJECTION or key in known:  # others are public
                 cells.append((name, cell, key))
+        _refuse_unfound(source, network, {(key, cell.column) for _, cell, key in cells})
         values, lost = released_values(network, list(dict.fromkeys(key for *_, key in cells)))
         for name, cell, key in cells:
             changed[name][cell] = repr(values[key][cell.column == "q"])
@@ -90,6 +92,20 @@ class CgmesFormat(ReadOnlyFormat):
             "(RotatingMachine.p) stand as in the source, and their sum tells about the total of "
             "the raw loads",
         ]
+
+
+def _refuse_unfound(source: Path, network: Network, found: set[tuple[str, str]]) -> None:
+    """Refuse a source in which the P or Q of a load was not found, since it would stay as it is."""
+    unfound = [
+        one.key
+        for one in (*network.load_identities, *network.idle_loads.identities)
+        if one.key.startswith("load ") and not {(one.key, "p"), (one.key, "q")} <= found
+    ]
+    if unfound:
+        raise GridveilError(
+            f"{source}: P and Q of {named(unfound)} were not found in its profiles, so that they "
+            "cannot be replaced; nothing was written"
+        )
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -23,12 +23,14 @@ _LOAD_CLASSES = (
 )  # fmt: skip
 """Classes of what PowSyBl takes as loads and boundary injections."""
 _OBJECT = re.compile(
-    rf"<cim:(?P<class>{'|'.join(_LOAD_CLASSES)})\s+rdf:(?:about|ID)\s*=\s*[\"']#?_?(?P<id>[^\"']+)"
-    rf"[\"']\s*>(?P<body>.*?)</cim:(?P=class)\s*>",
+    rf"<(?:[\w.-]+:)?(?P<class>{'|'.join(_LOAD_CLASSES)})\s[^>]*?"
+    r"(?:about|ID)\s*=\s*[\"']#?_?(?P<id>[^\"']+)[\"'][^>]*>"
+    r"(?P<body>.*?)</(?:[\w.-]+:)?(?P=class)\s*>",
     re.DOTALL,
 )
 _VALUE = re.compile(
-    r"<cim:\w+\.(?P<name>p|q|activePower|reactivePower|pfixed|qfixed)>(?P<value>[^<]*)</"
+    r"<(?:[\w.-]+:)?\w+\.(?P<name>p|q|activePower|reactivePower|pfixed|qfixed)(?:\s[^>]*)?>"
+    r"(?P<value>[^<]*)</"
 )
 _LARGEST = 4 << 30
 """Bytes of unpacked XML at most."""

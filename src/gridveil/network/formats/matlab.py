@@ -25,6 +25,11 @@ _STRUCT = "mpc"
 _PD, _QD, _VM, _VA = (COLUMNS["bus"].index(name) for name in ("Pd", "Qd", "Vm", "Va"))
 _PG, _QG = (COLUMNS["gen"].index(name) for name in ("Pg", "Qg"))
 _FLOWS = 13
+_RESULTS = {
+    "order", "raw", "var", "mu", "lin", "nle", "nli", "qdc", "om", "f", "x", "success", "et",
+    "iterations",
+}  # fmt: skip
+"""What MATPOWER adds to a case it has solved, true loads among it."""
 """Columns of the branch table from which a power flow writes its results."""
 
 
@@ -71,14 +76,17 @@ class MatlabFormat(CaseFormat):
         for key, row in keys.items():
             row[[_PD, _QD]] = values[key]
         bus[:, [_VM, _VA]] = 1.0, 0.0
+        bus[:, len(COLUMNS["bus"]) :] = 0.0
         gen[:, [_PG, _QG]] = 0.0
+        gen[:, len(COLUMNS["gen"]) :] = 0.0
         branch[:, _FLOWS:] = 0.0
-        changed = {"bus": bus, "gen": gen, "branch": branch}
-        if _STRUCT in data:
-            data[_STRUCT] = {**fields, **changed}
-        else:
-            data.update(changed)
-        write_atomically(path, _saved(data))
+        kept = {name: value for name, value in fields.items() if name not in _RESULTS}
+        kept |= {"bus": bus, "gen": gen, "branch": branch}
+        written = {**data, _STRUCT: kept} if _STRUCT in data else kept
+        others = sorted({*kept, *written} - {*REQUIRED_COLUMNS, "version", "baseMVA", _STRUCT})
+        if others:
+            lost.append(f"what stands as in the source: {', '.join(others)}")
+        write_atomically(path, _saved(written))
         return [*lost, "voltages, flows and outputs of generators are cleared"]
 
 

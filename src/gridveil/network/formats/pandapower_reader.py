@@ -192,6 +192,11 @@ def _element_notes(net: Any, found: _Found, public: set[str]) -> list[str]:
         for table in ("asymmetric_load", "asymmetric_sgen")
         if counts[table]
     ]
+    notes += [
+        f"constant impedances of net.{table} stand as shunts, which are public"
+        for table in ("ward", "xward")
+        if len(net[table])
+    ]
     if counts[DC_LINE.table]:
         notes.append(
             "the flow of DC lines is fixed at p_mw; their reactive power is free in limits"

@@ -29,10 +29,13 @@ _PHASES = "abc"
 _CLEARED = ("res_", "_ppc")
 """How the names of tables begin that hold results of power flows, raw loads among them."""
 _KNOWN_COLUMNS = {
-    "bus", "p_mw", "q_mvar", "ps_mw", "qs_mvar", "pz_mw", "qz_mvar", "scaling", "sn_mva",
+    "name", "type", "bus", "const_z_percent", "const_i_percent", "const_z_p_percent",
+    "const_i_p_percent", "const_z_q_percent", "const_i_q_percent", "p_a_mw", "p_b_mw", "p_c_mw",
+    "q_a_mvar", "q_b_mvar", "q_c_mvar", "p_mw", "q_mvar", "ps_mw", "qs_mvar",
+    "pz_mw", "qz_mvar", "scaling", "sn_mva",
     "in_service", "controllable", "max_p_mw", "min_p_mw", "max_q_mvar", "min_q_mvar",
 }  # fmt: skip
-"""Columns of numbers that are released, or that are no values of loads."""
+"""Columns that are released, or that are no values of loads."""
 
 Values = dict[str, tuple[float, float]]
 """P and Q in MW and MVAr, by the key of a load."""
@@ -224,14 +227,16 @@ def _standing(copy: Any) -> list[str]:
     told = []
     for kind in KINDS:
         table = copy[kind.table]
-        numbers = table.select_dtypes("number").columns.difference(list(_KNOWN_COLUMNS))
-        own = [
-            c
-            for c in numbers
-            if not c.startswith(("const_", "p_", "q_")) and table[c].notna().any()
-        ]
+        others = table.columns.difference(list(_KNOWN_COLUMNS))
+        own = [c for c in others if table[c].notna().any() and (table[c] != "").any()]
         if len(table) and own and kind.table != "motor":
             told.append(f"net.{kind.table}: the columns {', '.join(own)} stand as they were")
+    tables = [name for name in copy if hasattr(copy[name], "iloc") and len(copy[name])]
+    own_tables = sorted(set(tables) - set(import_pandapower().create_empty_network()))
+    if own_tables:
+        told.append(f"tables of your own stand as they were: {', '.join(own_tables)}")
+    if len(copy.get("controller", ())):
+        told.append("net.controller stands as it was; sources of profiles may tell of true loads")
     if copy.get("profiles"):
         told.append("net.profiles stands as it was; it may tell of true loads")
     if len(copy.gen):

@@ -149,13 +149,10 @@ def _check_complete(path: Path, raw: RawFile, source: Any) -> None:
 
 
 def _notes(raw: RawFile) -> list[str]:
-    depending = [
-        raw.load_key(record)
-        for record in raw.sections["load"]
-        if any(record[i] not in ("", "0", "0.0") for i in (7, 8, 9, 10))
-    ]
-    sentence = "has parts that depend on the voltage: taken as constant power at nominal voltage"
-    return [f"{name} {sentence}" for name in depending]
+    """Say what holds for all loads, since which of them have such parts depends on their values."""
+    if not raw.sections["load"]:
+        return []
+    return ["parts of loads that depend on the voltage count as they are at nominal voltage"]
 
 
 def _key(identifier: str) -> str:

@@ -71,6 +71,7 @@ class XiidmFormat(ReadOnlyFormat):
         cells = [cell for cell in _load_cells(text) if cell.what not in paired]
         values, lost = released_values(network, list(dict.fromkeys(cell.what for cell in cells)))
         changed = dict.fromkeys(_result_cells(text), "")
+        changed |= dict.fromkeys(_detail_cells(text), "0.0")
         changed |= {cell: "0.0" for cell in _load_cells(text) if cell.what in paired}
         for cell in cells:
             value = values[cell.what][cell.column == "q"]
@@ -81,6 +82,8 @@ class XiidmFormat(ReadOnlyFormat):
             *lost,
             "voltages and flows are cleared; the powers that generators are set to (targetP) stand "
             "as in the source, and their sum tells about the total of the raw loads",
+            "the fixed and variable parts of loads are set to 0; comments, properties and "
+            "extensions stand as in the source",
         ]
 
 
@@ -120,6 +123,17 @@ def _result_cells(text: str) -> Iterator[Cell]:
             for match in _attributes(tag):
                 if match["name"] in _RESULTS:
                     yield Cell(at + match.start(), at + match.end(), tag["name"], match["name"], "")
+
+
+def _detail_cells(text: str) -> Iterator[Cell]:
+    """Yield the places of the parts that an extension says a load has."""
+    for tag in _TAG.finditer(text):
+        if tag["name"] == "detail":
+            at = tag.start("attributes")
+            for match in _attributes(tag):
+                if match["name"].endswith("Power"):
+                    start, end = match.span("value")
+                    yield Cell(at + start, at + end, "detail", match["name"], match["value"])
 
 
 def _attributes(tag: re.Match[str]) -> Iterator[re.Match[str]]:

@@ -1,5 +1,7 @@
 """PowSyBl's AC power flow and that of our equations, at the same injections."""
 
+import re
+
 import pytest
 
 from benchmarks.powsybl_networks import loaded, own, voltage_difference
@@ -163,3 +165,27 @@ def test_ratings_are_currents_at_nominal_voltage(tmp_path):
     network = converted(own("eurostag_tutorial_example1_network"), tmp_path)
     rates = network.to_frame("lines").rate_mva
     assert rates[0] == pytest.approx(3**0.5 * 380 * 0.5), "500 A at the weaker end"
+
+
+def test_limits_do_not_tell_what_a_protected_converter_is_set_to(tmp_path):
+    """An attack: at its set point a capability curve has limits from which that can be read."""
+    import pypowsybl
+
+    source = pypowsybl.network.create_four_substations_node_breaker_network()
+    path = tmp_path / "source.xiidm"
+    source.save(str(path), format="XIIDM")
+    text = re.sub(
+        r'(vscConverterStation id="VSC1".*?point p="-?[0-9.]+" minQ=")-?[0-9.]+(" maxQ=")[0-9.]+',
+        r"\g<1>-100.0\g<2>100.0",
+        path.read_text(),
+        count=1,
+        flags=re.DOTALL,
+    )
+    limits = []
+    for power in (10.0, 37.0):
+        path.write_text(
+            re.sub(r'(id="HVDC1"[^>]*activePowerSetpoint=")[0-9.]+', rf"\g<1>{power}", text)
+        )
+        generators = load_case(path).generators
+        limits.append((generators.q_min.tolist(), generators.q_max.tolist()))
+    assert limits[0] == limits[1]

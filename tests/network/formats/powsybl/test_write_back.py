@@ -1,5 +1,6 @@
 """Loads written back into the files they came from, read by PowSyBl again."""
 
+import re
 import zipfile
 from dataclasses import replace
 
@@ -168,7 +169,7 @@ def test_voltage_dependent_parts_of_raw_loads_are_cleared(tmp_path):
     text = path.read_text().replace("94.2,19.0,0.0,0.0,0.0,0.0", "94.2,19.0,7.25,2.5,1.75,3.0")
     path.write_text(text)
     network = load_case(path)
-    assert any("bus 3 load 01 has parts" in note for note in network.conversion_notes)
+    assert any("parts of loads that depend" in note for note in network.conversion_notes)
     at = [one.key for one in network.load_identities].index("bus 3 load 01")
     assert network.loads.p[at] * 100 == pytest.approx(94.2 + 7.25 + 1.75)
     PsseFormat().write_back(released(network), path, tmp_path / "out.raw")
@@ -208,3 +209,51 @@ def test_a_folder_of_profiles_and_archives_in_an_archive_are_the_same_model(tmp_
 def test_formats_of_narrow_columns_refuse(tmp_path):
     with pytest.raises(GridveilError, match="format 'ieee-cdf' cannot be written back"):
         IeeeCdfFormat().write_back(load_case("case5_pjm"), tmp_path / "a.ieee", tmp_path / "b.ieee")
+
+
+@pytest.mark.parametrize("spelling", ["<cim:EnergyConsumer.p >", "<cim:EnergyConsumer.p\n>"])
+def test_powers_are_found_in_every_spelling_of_xml(spelling, tmp_path):
+    """An attack: PowSyBl reads such tags, so their loads must not stay raw in the copy."""
+    path = saved(own("ieee9"), tmp_path, ".zip")
+    parts = {
+        name: text.replace("<cim:EnergyConsumer.p>", spelling)
+        for name, text in texts_of(path).items()
+    }
+    assert any(spelling in text for text in parts.values())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    network = load_case(path)
+    CgmesFormat().write_back(released(network), path, tmp_path / "copy.zip")
+    assert load_case(tmp_path / "copy.zip").loads.p == pytest.approx(released(network).loads.p)
+    copy = "".join(texts_of(tmp_path / "copy.zip").values())
+    for p in (100 * network.loads.p).tolist():
+        assert not re.search(rf"EnergyConsumer\.p\s*>{p:g}<", copy)
+
+
+def test_loads_that_are_not_found_are_not_left_raw(tmp_path):
+    path = saved(own("ieee9"), tmp_path, ".zip")
+    parts = {
+        name: re.sub(r"(EnergyConsumer\.p>)([^<]*)<", r"\1<![CDATA[\2]]><", text)
+        for name, text in texts_of(path).items()
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    with pytest.raises(GridveilError, match="nothing was written"):
+        CgmesFormat().write_back(released(load_case(path)), path, tmp_path / "copy.zip")
+    assert not (tmp_path / "copy.zip").exists()
+
+
+def test_parts_of_a_load_are_cleared_in_its_extension(tmp_path):
+    import pypowsybl
+
+    source = pypowsybl.network.create_ieee9()
+    load, p = next(iter(source.get_loads()["p0"].items()))
+    source.create_extensions(
+        "detail", id=load, fixed_p0=p / 4, variable_p0=3 * p / 4, fixed_q0=0.0, variable_q0=0.0
+    )
+    path = saved(source, tmp_path, ".xiidm")
+    XiidmFormat().write_back(released(load_case(path)), path, tmp_path / "copy.xiidm")
+    detail = pypowsybl.network.load(str(tmp_path / "copy.xiidm")).get_extensions("detail")
+    assert not detail.to_numpy().any()

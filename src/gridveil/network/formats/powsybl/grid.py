@@ -47,6 +47,14 @@ class Grid:
             for key, row in zip(frame.index, frame.to_dict("records"), strict=True)
         ]
 
+    @cached_property
+    def widest_reactive_limits(self) -> dict[str, tuple[float, float]]:
+        """The least and the largest reactive power on each element's capability curve."""
+        points = self.source.get_reactive_capability_curve_points()
+        by_element = points.groupby(level=0)
+        low, high = by_element["min_q"].min(), by_element["max_q"].max()
+        return {str(key): (float(low[key]), float(high[key])) for key in low.index}
+
     def extension(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of an extension, each with the id of its element."""
         frame = self.source.get_extensions(name)

@@ -67,10 +67,10 @@ def add_generators(grid: Grid) -> None:
         kv = grid.nominal_kv[row["voltage_level_id"]]
         voltage = _number(row["target_v"]) / kv if row["regulated_element_id"] == name else 1.0
         grid.rows.add_generator(
-            name, bus, (low, high), _reactive_limits(row),
+            name, bus, (low, high), _reactive_limits(grid, row),
             (float(row["target_p"]), _number(row["target_q"]), voltage or 1.0),
         )  # fmt: skip
-    grid.rows.note(curved, "with the reactive limits that its curve has at its set point")
+    grid.rows.note(curved, "with the widest reactive limits of its capability curve")
     grid.rows.note(equivalents, "stands for another network: a fixed injection")
     grid.rows.note(rated, "without limits of active power: its rating is taken")
     grid.rows.note(
@@ -84,7 +84,7 @@ def _add_equivalent(grid: Grid, row: dict[str, Any], bus: int) -> None:
     """Add what stands for another network, which PowSyBl takes as a generator without room."""
     key, reactive = f"injection {row['id']}", -_number(row["target_q"])
     if row["voltage_regulator_on"]:
-        _add_reactive_source(grid, key, bus, _reactive_limits(row))
+        _add_reactive_source(grid, key, bus, _reactive_limits(grid, row))
         reactive = 0.0
     injection = FixedInjection(bus, key, -float(row["target_p"]), reactive, str(row["name"]))
     grid.rows.add_injection(injection, grid.is_public("injection"))
@@ -186,7 +186,7 @@ def _add_converter(grid: Grid, key: str, bus: int, station: dict[str, Any], powe
     elif station["voltage_regulator_on"]:
         reactive = 0.0
         name = f"converter station {station['id']}"
-        _add_reactive_source(grid, name, bus, _reactive_limits(station))
+        _add_reactive_source(grid, name, bus, _reactive_limits(grid, station))
     else:
         reactive = -_number(station["target_q"])
     grid.rows.add_injection(FixedInjection(bus, key, power, reactive), grid.is_public("dcline"))
@@ -196,8 +196,12 @@ def _add_reactive_source(grid: Grid, name: str, bus: int, limits: tuple[float, f
     grid.rows.add_generator(name, bus, (0.0, 0.0), limits)
 
 
-def _reactive_limits(row: dict[str, Any]) -> tuple[float, float]:
-    return bounded(row["min_q_at_target_p"]), bounded(row["max_q_at_target_p"])
+def _reactive_limits(grid: Grid, row: dict[str, Any]) -> tuple[float, float]:
+    """Return the widest limits of an element: those at its set point would tell what that is."""
+    if row["reactive_limits_kind"] != "CURVE":
+        return bounded(row["min_q"]), bounded(row["max_q"])
+    low, high = grid.widest_reactive_limits[row["id"]]
+    return bounded(low), bounded(high)
 
 
 def _bus(grid: Grid, row: dict[str, Any]) -> int | None:
