@@ -126,3 +126,14 @@ def test_a_network_becomes_a_net_with_a_load_to_each_of_its_loads():
     assert (net_from_network(negative).load.p_mw < 0).sum() == (network.loads.p > 0).sum()
     several = network_from_net(everything(), "several")
     assert len(net_from_network(several).load) == len(several.loads)
+
+
+def test_what_still_stands_in_a_copy_is_said():
+    """An attack: columns and tables of the owner hold true loads under names of their own."""
+    net = pandapower.networks.create_cigre_network_mv()
+    net.load["p_true"] = net.load.p_mw
+    net.load["note"] = "it draws 4.3 MW"
+    net["my_loads"] = net.load[["p_mw"]].copy()
+    _, told = net_with_loads(network_from_net(net, "net"), net)
+    assert any("p_true" in sentence and "note" in sentence for sentence in told)
+    assert any("my_loads" in sentence for sentence in told)

@@ -32,6 +32,7 @@ def with_loads(network: Network, raw: RawFile, text: str) -> tuple[str, list[str
         "bus voltages and reactive powers of generators are cleared; the active powers that "
         "generators are set to (PG) stand as in the source, and their sum tells about the total "
         "of the raw loads",
+        "the heading, comments and area interchange stand as in the source",
     ]
 
 
