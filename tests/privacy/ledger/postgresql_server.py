@@ -64,9 +64,13 @@ class Server:
     def kill(self) -> None:
         """Kill the server and all its processes, as `kill -9` does."""
         assert self._process is not None
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        every = [self._process.pid, *_children(self._process.pid)]  # these have groups of their own
+        for process in every:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self._process.wait()
+        while any(map(_is_alive, every)):
+            time.sleep(0.01)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -128,3 +132,19 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+def _children(process: int) -> list[int]:
+    """Return the processes that a process has started, if it is still there."""
+    try:
+        return [*map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())]
+    except FileNotFoundError:
+        return []
+
+
+def _is_alive(process: int) -> bool:
+    """Return whether a process still runs; a dead one may not be collected yet."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
