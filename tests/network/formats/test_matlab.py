@@ -43,19 +43,24 @@ def test_a_release_is_written_back(tmp_path):
     struct["bus"][4, 1] = 4  # bus 5 is out of service: its load is idle
     struct["branch"] = np.hstack([struct["branch"], np.full((len(struct["branch"]), 4), 3.21)])
     struct["bus_name"] = np.array([[f"Bus {i}"] for i in range(1, 15)], dtype=object)
+    struct["bus"] = np.hstack([struct["bus"], np.full((len(struct["bus"]), 2), 77.25)])
+    struct["order"] = {"ext": {"bus": struct["bus"].copy()}}  # a solved case has its loads again
     source = saved(tmp_path / "case.mat", {"mpc": struct, "notes": "kept"})
     network = load_case(source)
     idle = replace(network.idle_loads, p=0 * network.idle_loads.p, q=0 * network.idle_loads.q)
     released = replace(
         network.with_loads(1.25 * network.loads.p, 0.5 * network.loads.q), idle_loads=idle
     )
-    MatlabFormat().write_back(released, source, tmp_path / "out.mat")
+    told = MatlabFormat().write_back(released, source, tmp_path / "out.mat")
+    assert any("bus_name, notes" in sentence for sentence in told)
     written = scipy_io.loadmat(tmp_path / "out.mat", squeeze_me=True)
     again = load_case(tmp_path / "out.mat")
     assert again.loads.values == pytest.approx(released.loads.values, rel=1e-14)
     bus = written["mpc"]["bus"].item()
     assert (bus[4, 2:4] == 0).all(), "an idle load"
     assert (bus[:, 7] == 1).all()
+    assert (bus[:, 13:] == 0).all()
+    assert "order" not in written["mpc"].dtype.names
     assert (written["mpc"]["branch"].item()[:, 13:] == 0).all()
     assert written["mpc"]["bus_name"].item().tolist() == struct["bus_name"].ravel().tolist()
     assert written["notes"] == "kept"

@@ -101,6 +101,7 @@ def test_notes_say_what_was_changed_and_show_no_load():
         "iron losses", "three-winding", "closed switches join", "without voltage limits",
         "net.sgen", "net.storage", "net.ward", "sum of their phases",
         "the flow of DC lines is fixed", "no costs",
+        "constant impedances of net.ward stand as shunts, which are public",
     ):  # fmt: skip
         assert any(part in note for note in notes), part
     assert not any("7.5" in note or "2.7" in note for note in notes)
