@@ -4,7 +4,6 @@ Points may have leading axes: many points of one network are evaluated at once. 
 give arrays of CuPy back where they get them, so that the same formulas run on a GPU.
 """
 
-import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +24,7 @@ from gridveil.network.flows import (
     flow_coefficients,
 )
 from gridveil.network.network import Network
-from gridveil.opf.placement import Placement
+from gridveil.opf.placement import HOST, Placement
 
 
 class Physics:
@@ -44,6 +43,7 @@ class Physics:
         self._from, self._to = lines.from_bus, lines.to_bus
         self._shunt_g, self._shunt_b = buses.shunt_g, buses.shunt_b
         self._coefficients = flow_coefficients(lines)
+        self._placement = HOST
         # The balance row that each of the four flows of a line leaves from.
         self._balance_row = np.stack([self._from, n + self._from, self._to, n + self._to])
 
@@ -57,14 +57,15 @@ class Physics:
             *(placement.array(part) for part in (c.square, c.cosine, c.sine))
         )
         result._leaving = placement.sparse(self._leaving)
+        result._placement = placement
         return result
 
     def values(self, x: FloatArray) -> FloatArray:
         """Return N at (θ, v)."""
         n = self.buses
         v, flow = x[..., n : 2 * n], self._flows(x).flow
-        flat = flow.reshape(math.prod(x.shape[:-1]), 4 * len(self._from))
-        balance = (self._leaving @ flat.T).T.reshape(*x.shape[:-1], 2 * n)
+        flat = flow.reshape(*x.shape[:-1], 4 * len(self._from))
+        balance = self._placement.product(self._leaving, flat)
         shunts = np.concatenate([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
         at = flow[..., self.limited]
         squares = (

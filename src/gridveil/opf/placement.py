@@ -1,44 +1,32 @@
-"""Where the arrays of a program are: in memory (NumPy, SciPy) or on a GPU (CuPy)."""
+"""Where the arrays of a program are: in memory, or where a subclass has them (on a GPU)."""
 
-from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 
-@dataclass(frozen=True)
 class Placement:
-    """An array module, and the module of sparse matrices that goes with it."""
+    """In memory: NumPy and SciPy."""
 
-    xp: ModuleType
-    """numpy or cupy."""
-    sparse_module: ModuleType
-    """scipy.sparse or cupyx.scipy.sparse."""
+    xp: Any = np
+    """The array module."""
 
     def array(self, host: Any) -> Any:
         """Return an array of NumPy there."""
-        return self.xp.asarray(host)
-
-    def sparse(self, matrix: Any) -> Any:
-        """Return a sparse matrix of SciPy there, by rows."""
-        if self.xp is np:
-            return matrix
-        parts = tuple(self.array(part) for part in (matrix.data, matrix.indices, matrix.indptr))
-        return self.sparse_module.csr_matrix(parts, shape=matrix.shape)
+        return np.asarray(host)
 
     def host(self, array: Any) -> Any:
         """Return an array as one of NumPy."""
-        return array if self.xp is np else self.xp.asnumpy(array)
+        return array
+
+    def sparse(self, matrix: Any) -> Any:
+        """Return a sparse matrix of SciPy there, for `product`."""
+        return matrix
+
+    def product(self, matrix: Any, points: Any) -> Any:
+        """Return a sparse matrix times each of the points, along their last axis."""
+        flat = points.reshape(-1, points.shape[-1])
+        return (matrix @ flat.T).T.reshape(*points.shape[:-1], matrix.shape[0])
 
 
-HOST = Placement(np, scipy.sparse)
-
-
-def gpu() -> Placement:
-    """Return the placement on the current GPU; CuPy must be installed."""
-    import cupy
-    import cupyx.scipy.sparse
-
-    return Placement(cupy, cupyx.scipy.sparse)
+HOST = Placement()

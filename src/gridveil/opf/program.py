@@ -66,11 +66,11 @@ class NetworkProgram:
 
     def constraints(self, x: FloatArray) -> FloatArray:
         """Return N(θ, v) + A x + Σ h."""
-        g: FloatArray = (self._matrix @ x.T).T.copy()
+        g: FloatArray = self.placement.product(self._matrix, x).copy()
         g[..., : self.physics.rows] += self.physics.values(x)
         if len(self.terms.row):
             terms = evaluate(self._coefficients, x[..., self._term_column])
-            g += (self._term_rows @ terms.T).T
+            g += self.placement.product(self._term_rows, terms)
         return g
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
@@ -123,14 +123,20 @@ class NetworkProgram:
         physics = self.physics.placed(placement)
         result = replace(self, physics=physics, placement=placement, **arrays)
         vars(result).update(_structures=self._structures, _bent=self._bent)
+        result.prepare()
         return result
+
+    def prepare(self) -> None:
+        """Put what every evaluation needs where the arrays are, not at the first evaluation."""
+        for name in _SHARED:
+            getattr(self, name)
 
     def instances(self, which: IntArray) -> "NetworkProgram":
         """Return the batch of some of its instances."""
         names = ("x_min", "x_max", "g_min", "g_max")
         bounds = {name: getattr(self, name)[which] for name in names}
         result = replace(self, costs=self.costs[:, which], **bounds)
-        vars(result).update(_structures=self._structures, _bent=self._bent)
+        vars(result).update({name: getattr(self, name) for name in _SHARED})
         return result
 
     @cached_property
@@ -179,6 +185,13 @@ class NetworkProgram:
         cells = (self.terms.row, np.arange(len(self.terms.row)))
         shape = (self.linear.shape[0], len(self.terms.row))
         return self.placement.sparse(csr_array((np.ones(len(self.terms.row)), cells), shape=shape))
+
+
+_SHARED = (
+    "_structures", "_bent", "_matrix", "_linear_values", "_bent_there", "_coefficients",
+    "_term_row", "_term_column", "_term_rows",
+)  # fmt: skip
+"""What all instances of a batch have in common."""
 
 
 def batch_of(programs: Sequence[NetworkProgram]) -> NetworkProgram:

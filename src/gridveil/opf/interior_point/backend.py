@@ -1,10 +1,12 @@
 """What the method needs of a machine: arrays, loops over sparse patterns, a factorisation."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from scipy.sparse import csr_array
 
-from gridveil.arrays import IntArray
+from gridveil.arrays import BoolArray, IntArray
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.placement import Placement
 
@@ -15,7 +17,7 @@ Array = Any
 class Factorisation(Protocol):
     """L D Lᵀ of the condensed matrices of a batch, with the plan that their pattern needs once."""
 
-    def factorise(self, values: Array, which: Array, allowed: int) -> Array:
+    def factorise(self, values: Array, which: BoolArray, allowed: int) -> IntArray:
         """Factorise those of the instances that a mask names.
 
         Returns:
@@ -82,6 +84,23 @@ class Backend(Protocol):
         """Return the loops over the patterns of a structure."""
         ...
 
-    def finished(self) -> None:
-        """Note that a solve has run all loops, which are therefore compiled."""
+    def recorded(
+        self, function: Callable[..., Any], *fixed: Any, carried: bool = False
+    ) -> Callable[..., Any]:
+        """Return a function that runs at once, however many operations on arrays it has.
+
+        Args:
+            function: Takes and returns arrays, and records of arrays; it may not branch on values.
+            fixed: Its first arguments.
+            carried: Whether its result is its own next first argument. That result may be
+                overwritten by the next call.
+        """
+        ...
+
+    def steps_between_checks(self, variables: int) -> int:
+        """Return how many steps of conjugate gradients to take before asking who still runs."""
+        ...
+
+    def session(self) -> AbstractContextManager[None]:
+        """Return what a solve runs within."""
         ...

@@ -71,15 +71,17 @@ def minimise_batch(
         multipliers: Those of the rows at the starts, of shape (instances, rows), for warm starts.
     """
     backend, options = backend or CPU(), options or Options()
-    program = program.placed(backend.placement)
     array = backend.placement.array
-    warm = None if multipliers is None else array(multipliers)
-    first = _run(program, array(start), options, backend, watch, warm)
-    lost = np.flatnonzero(first.code == LOST)
-    if not len(lost):
-        return first
-    again = _restored(program.instances(array(lost)), first.part(lost), options, backend, watch)
-    return first.with_part(lost, again)
+    with backend.session():
+        program = program.placed(backend.placement)
+        warm = None if multipliers is None else array(multipliers)
+        first = _run(program, array(start), options, backend, watch, warm)
+        lost = np.flatnonzero(first.code == LOST)
+        if not len(lost):
+            return first
+        part = program.instances(array(lost))
+        again = _restored(part, first.part(lost), options, backend, watch)
+        return first.with_part(lost, again)
 
 
 def _restored(
@@ -137,9 +139,7 @@ def _run(
     structure, operations = _PLANS.plan(program, backend)
     method = Method(program, structure, operations, backend, start, options, watch, multipliers)
     with np.errstate(all="ignore"):  # what is not finite ends an instance
-        result = method.run()
-    backend.finished()
-    return result
+        return method.run()
 
 
 class _Plans:

@@ -1,5 +1,10 @@
 """The method's loops and its factorisation on a CPU."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
 import numpy as np
 from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
@@ -24,8 +29,22 @@ class CPU:
         """Return the loops over the patterns of a structure."""
         return CPUOperations(structure)
 
-    def finished(self) -> None:
-        """Note that all loops have been compiled."""
+    def recorded(
+        self, function: Callable[..., Any], *fixed: Any, carried: bool = False
+    ) -> Callable[..., Any]:
+        """Return the function: its operations run one by one."""
+        del carried
+        return partial(function, *fixed)
+
+    def steps_between_checks(self, variables: int) -> int:
+        """Return 1: asking costs nothing."""
+        del variables
+        return 1
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Note, after a solve, that all loops have been compiled."""
+        yield
         kernels.CODE.complete()
 
 

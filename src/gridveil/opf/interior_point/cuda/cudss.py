@@ -52,7 +52,7 @@ class CuDSS:
 
         self._n = n = len(start) - 1
         self._kept = (start, column, values)
-        self._b, self._x = cupy.empty(n), cupy.empty(n)
+        self.b, self.x = cupy.empty(n), cupy.empty(n)
         self._library, self._handle = _library(), _handle()
         self._config, self._data = c_void_p(), c_void_p()
         self._matrix, self._b_matrix, self._x_matrix = c_void_p(), c_void_p(), c_void_p()
@@ -66,7 +66,7 @@ class CuDSS:
             column.data.ptr, values.data.ptr, _INT32, _INT32, _DOUBLE, _SYMMETRIC, _LOWER,
             _FROM_ZERO,
         )  # fmt: skip
-        for matrix, buffer in ((self._b_matrix, self._b), (self._x_matrix, self._x)):
+        for matrix, buffer in ((self._b_matrix, self.b), (self._x_matrix, self.x)):
             self._call(
                 "MatrixCreateDn", byref(matrix), n, 1, n, buffer.data.ptr, _DOUBLE, _BY_COLUMNS
             )
@@ -81,11 +81,9 @@ class CuDSS:
         self._call("DataGet", self._handle, self._data, _INERTIA, byref(inertia), 8, byref(written))
         return self._n - inertia[0]
 
-    def solve(self, b: Array) -> Array:
-        """Return the solution for a right-hand side."""
-        self._b[:] = b
+    def solve(self) -> None:
+        """Put the solution for the right-hand side in `b` into `x`."""
         self._execute(_SOLVE)
-        return self._x.copy()
 
     def __del__(self) -> None:
         """Free what cuDSS holds."""
