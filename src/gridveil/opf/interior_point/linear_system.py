@@ -270,7 +270,7 @@ class _Equations:
     def finish(
         self, dx: Array, u: Array, r1: Array, r2: Array, matrices: Matrices, w: Weights
     ) -> tuple[Array, ...]:
-        """Return Δx, Δy, what they leave of both sides, and norms: of the sides, of what is left."""
+        """Return Δx, Δy, what they leave of both sides, and the norms of both."""
         dy = u + w.weight * (self.operations.times(matrices.jacobian, dx) - r2)
         e1, e2 = self._residuals(r1, r2, dx, dy, matrices, w)
         norms = self.xp.stack([self._norm(r1, r2) + 1e-300, self._norm(e1, e2)])
