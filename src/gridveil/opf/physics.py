@@ -24,7 +24,7 @@ from gridveil.network.flows import (
     flow_coefficients,
 )
 from gridveil.network.network import Network
-from gridveil.opf.placement import HOST, Placement
+from gridveil.opf.placement import HOST, Placement, joined, stacked
 
 
 class Physics:
@@ -66,12 +66,12 @@ class Physics:
         v, flow = x[..., n : 2 * n], self._flows(x).flow
         flat = flow.reshape(*x.shape[:-1], 4 * len(self._from))
         balance = self._placement.product(self._leaving, flat)
-        shunts = np.concatenate([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
+        shunts = joined([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
         at = flow[..., self.limited]
         squares = (
             at[..., p, :] ** 2 + at[..., q, :] ** 2 for p, q in ((P_FROM, Q_FROM), (P_TO, Q_TO))
         )
-        return np.concatenate([balance + shunts, *squares], axis=-1)
+        return joined([balance + shunts, *squares], axis=-1)
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns of the entries of `jacobian`; entries of one cell add up."""
@@ -98,7 +98,7 @@ class Physics:
         """Return the nonzero entries of ∂N/∂(θ, v)."""
         batch, v = x.shape[:-1], x[..., self.buses : 2 * self.buses]
         f = self._flows(x)
-        slopes = np.stack([f.d_delta, -f.d_delta, f.d_from, f.d_to], axis=-2)
+        slopes = stacked([f.d_delta, -f.d_delta, f.d_from, f.d_to], axis=-2)
         flow, at = f.flow[..., self.limited], slopes[..., self.limited]
         squares = [
             2
@@ -107,7 +107,7 @@ class Physics:
         ]
         shunts = (2 * self._shunt_g * v, -2 * self._shunt_b * v)
         parts = (slopes, *squares, *shunts)
-        return np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1)
+        return joined([part.reshape(*batch, -1) for part in parts], axis=-1)
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the entries of `hessian`."""
@@ -149,7 +149,7 @@ class Physics:
         from_to = np.sum(weight * f.wave, axis=-2) + outer(d_from, d_to)
         active, reactive = multipliers[..., :n], multipliers[..., n : 2 * n]
         shunts = 2 * (self._shunt_g * active - self._shunt_b * reactive)
-        return np.concatenate(
+        return joined(
             [
                 delta2, delta2, -delta2,
                 delta_from, -delta_from, delta_to, -delta_to,

@@ -1,5 +1,6 @@
 """Where the arrays of a program are: in memory, or where a subclass has them (on a GPU)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,26 @@ class Placement:
 
 
 HOST = Placement()
+
+
+def joined(parts: Sequence[Any], axis: int = -1) -> Any:
+    """Return arrays one after the other along an axis, wherever they are.
+
+    CuPy's own function sends addresses to the GPU, which it cannot do while a graph is recorded.
+    """
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts, axis=axis)
+    lengths = [part.shape[axis] for part in parts]
+    shape = list(parts[0].shape)
+    shape[axis] = sum(lengths)
+    out = np.moveaxis(np.empty_like(parts[0], dtype=float, shape=tuple(shape)), axis, 0)
+    first = 0
+    for part, length in zip(parts, lengths, strict=True):
+        out[first : first + length] = np.moveaxis(part, axis, 0)
+        first += length
+    return np.moveaxis(out, 0, axis)
+
+
+def stacked(parts: Sequence[Any], axis: int = 0) -> Any:
+    """Return arrays of one shape side by side along a new axis, wherever they are."""
+    return joined([np.expand_dims(part, axis) for part in parts], axis)

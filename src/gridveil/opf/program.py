@@ -24,7 +24,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.physics import Physics
-from gridveil.opf.placement import HOST, Placement
+from gridveil.opf.placement import HOST, Placement, joined
 from gridveil.polynomials import derivative, evaluate
 
 
@@ -87,7 +87,8 @@ class NetworkProgram:
         batch = x.shape[:-1]
         linear = np.broadcast_to(self._linear_values, (*batch, len(self._linear_values)))
         slopes = evaluate(derivative(self._coefficients), x[..., self._term_column])
-        return np.concatenate([self.physics.jacobian(x), linear, slopes], axis=-1)
+        entries: FloatArray = joined([self.physics.jacobian(x), linear, slopes])
+        return entries
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the Hessian's entries."""
@@ -105,14 +106,14 @@ class NetworkProgram:
         bent = self._bent_there
         second = evaluate(derivative(derivative(self.costs[..., bent])), x[..., bent])
         bend = evaluate(derivative(derivative(self._coefficients)), x[..., self._term_column])
-        return np.concatenate(
+        entries: FloatArray = joined(
             [
                 self.physics.hessian(x, multipliers),
                 factor * second,
                 multipliers[..., self._term_row] * bend,
-            ],
-            axis=-1,
+            ]
         )
+        return entries
 
     def placed(self, placement: Placement) -> "NetworkProgram":
         """Return the program with its arrays where the placement has them."""

@@ -13,6 +13,7 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.opf.interior_point.backend import Array
 from gridveil.opf.interior_point.scaled_program import ScaledProgram
+from gridveil.opf.placement import joined, stacked
 
 _S_MAX = 100.0
 _CORRECTION = 1e10
@@ -99,7 +100,7 @@ def barrier_gradient(problem: ScaledProgram, gradient: Array, gap: Gaps, mu: Arr
     xp, mu = problem.xp, mu[:, None]
     pull = mu * (problem.has_upper / gap.upper - problem.has_lower / gap.lower)
     slacks = xp.zeros((pull.shape[0], pull.shape[1] - gradient.shape[1]))
-    return xp.where(problem.moves, xp.concatenate([gradient, slacks], axis=1) + pull, 0.0)
+    return xp.where(problem.moves, joined([gradient, slacks]) + pull, 0.0)
 
 
 def derivatives(problem: ScaledProgram, state: State, residual: Array) -> tuple[Derivatives, Array]:
@@ -117,14 +118,14 @@ def derivatives(problem: ScaledProgram, state: State, residual: Array) -> tuple[
         _EPSILON * bend.max(axis=1),
         xp.isfinite(state.y).all(axis=1).astype(float),
     )
-    return Derivatives(gap, gradient, jacobian, hessian, sigma, j_y), xp.stack(numbers)
+    return Derivatives(gap, gradient, jacobian, hessian, sigma, j_y), stacked(numbers)
 
 
 def _errors(
     problem: ScaledProgram, state: State, by_x: Array, residual: Array, gap: Gaps
 ) -> tuple[Array, ...]:
     xp = problem.xp
-    lagrangian = xp.concatenate([by_x, -state.y], axis=1)
+    lagrangian = joined([by_x, -state.y])
     dual = xp.where(problem.moves, lagrangian - state.z_lower + state.z_upper, 0.0)
     z_sum = (state.z_lower + state.z_upper).sum(axis=1)
     y_sum, count = xp.abs(state.y).sum(axis=1), problem.moves.shape[1]

@@ -19,6 +19,7 @@ from gridveil.opf.interior_point.barrier import (
 )
 from gridveil.opf.interior_point.filter import Filter
 from gridveil.opf.interior_point.scaled_program import ScaledProgram
+from gridveil.opf.placement import joined, stacked
 
 _CORRECTIONS = 4
 _WORTHWHILE = 0.99
@@ -79,7 +80,7 @@ def evaluate(problem: ScaledProgram, primal: Array) -> tuple[Array, Array]:
     f, residual = problem.values(primal)
     xp = problem.xp
     logarithms = sum_of_logarithms(gaps(problem, primal), xp)
-    return residual, xp.stack([f, xp.abs(residual).sum(axis=1), logarithms])
+    return residual, stacked([f, xp.abs(residual).sum(axis=1), logarithms])
 
 
 def along(
@@ -97,13 +98,12 @@ def along_newton(
 
     The numbers are those of `Point`, the length of the step, and its slope of φ.
     """
-    xp = problem.xp
     slacks = newton.flexibility * (newton.dy - newton.g_s)
-    step = xp.concatenate([newton.dx, slacks], axis=1)
+    step = joined([newton.dx, slacks])
     alpha = longest_primal_step(problem, newton.gap, step, tau)
     there, residual, numbers = along(problem, newton.primal, step, alpha)
     slope = (newton.pull * step).sum(axis=1)
-    return step, there, residual, xp.concatenate([numbers, xp.stack([alpha, slope])])
+    return step, there, residual, joined([numbers, stacked([alpha, slope])], axis=0)
 
 
 class LineSearch:

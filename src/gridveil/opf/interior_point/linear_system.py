@@ -24,6 +24,7 @@ from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.opf.interior_point.backend import Array, Backend, Operations
 from gridveil.opf.interior_point.condensed_matrix import CondensedMatrix
 from gridveil.opf.interior_point.structure import Structure
+from gridveil.opf.placement import stacked
 
 _HEAVIEST = 1e8
 """The largest weight of an equality."""
@@ -245,7 +246,7 @@ class _Equations:
         running = (active & (rz > 0)).astype(float)
         return Gradients(
             u=xp.zeros_like(r), x=x, r=r, p=z, back=self.operations.transposed_times(jacobian, z),
-            rz=rz, goal=_PRECISION**2 * rz, progress=xp.stack([running, xp.zeros_like(rz)]),
+            rz=rz, goal=_PRECISION**2 * rz, progress=stacked([running, xp.zeros_like(rz)]),
         )  # fmt: skip
 
     def advance(self, s: Gradients, back: Array, jacobian: Array, w: Weights) -> Gradients:
@@ -264,7 +265,7 @@ class _Equations:
         return Gradients(
             u=s.u + alpha * s.p, x=s.x - alpha * back, r=r, p=p,
             back=operations.transposed_times(jacobian, p), rz=rz, goal=s.goal,
-            progress=xp.stack([goes_on.astype(float), steps]),
+            progress=stacked([goes_on.astype(float), steps]),
         )  # fmt: skip
 
     def finish(
@@ -273,7 +274,7 @@ class _Equations:
         """Return Δx, Δy, what they leave of both sides, and the norms of both."""
         dy = u + w.weight * (self.operations.times(matrices.jacobian, dx) - r2)
         e1, e2 = self._residuals(r1, r2, dx, dy, matrices, w)
-        norms = self.xp.stack([self._norm(r1, r2) + 1e-300, self._norm(e1, e2)])
+        norms = stacked([self._norm(r1, r2) + 1e-300, self._norm(e1, e2)])
         return dx, dy, e1, e2, norms
 
     def improved(
@@ -298,7 +299,7 @@ class _Equations:
         better = which & (after < before)
         dx = xp.where(better[:, None], dx + more_x, dx)
         dy = xp.where(better[:, None], dy + more_y, dy)
-        norms = xp.stack([self._norm(r1, r2) + 1e-300, xp.where(better, after, before)])
+        norms = stacked([self._norm(r1, r2) + 1e-300, xp.where(better, after, before)])
         return dx, dy, norms
 
     def _residuals(

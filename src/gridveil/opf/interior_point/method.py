@@ -33,6 +33,7 @@ from gridveil.opf.interior_point.scaled_program import (
 )
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.nonlinear_program import Iteration, Watch
+from gridveil.opf.placement import joined
 
 _KAPPA_EPSILON = 10.0
 _KAPPA_MU, _THETA_MU = 0.2, 1.5
@@ -160,7 +161,7 @@ class Method:
         """Return the state that multipliers of the rows belong to."""
         xp, p, mu = self._xp, self._problem, float(self._mu[0])
         gradient, jacobian = p.first_derivatives(primal)
-        pull = xp.concatenate([gradient + p.operations.transposed_times(jacobian, y), -y], axis=1)
+        pull = joined([gradient + p.operations.transposed_times(jacobian, y), -y])
         gap = gaps(p, primal)
         lower = xp.where(p.has_lower, xp.maximum(pull, 0.0) + mu / gap.lower, 0.0)
         upper = xp.where(p.has_upper, xp.maximum(-pull, 0.0) + mu / gap.upper, 0.0)
@@ -310,7 +311,7 @@ def _sides(
     """Return both sides of the Newton system, ∂L/∂s, and the gradient of the barrier function."""
     xp, n = problem.xp, problem.variables
     pull = barrier_gradient(problem, gradient, gap, mu)
-    lagrangian = pull + xp.where(problem.moves, xp.concatenate([j_y, -y], axis=1), 0.0)
+    lagrangian = pull + xp.where(problem.moves, joined([j_y, -y]), 0.0)
     g_s = lagrangian[:, n:]
     return -lagrangian[:, :n], _other_side(residual, flexibility, g_s), g_s, pull
 
