@@ -71,7 +71,8 @@ class Physics:
         squares = (
             at[..., p, :] ** 2 + at[..., q, :] ** 2 for p, q in ((P_FROM, Q_FROM), (P_TO, Q_TO))
         )
-        return joined([balance + shunts, *squares], axis=-1)
+        values: FloatArray = joined([balance + shunts, *squares])
+        return values
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns of the entries of `jacobian`; entries of one cell add up."""
@@ -107,7 +108,8 @@ class Physics:
         ]
         shunts = (2 * self._shunt_g * v, -2 * self._shunt_b * v)
         parts = (slopes, *squares, *shunts)
-        return joined([part.reshape(*batch, -1) for part in parts], axis=-1)
+        entries: FloatArray = joined([part.reshape(*batch, -1) for part in parts])
+        return entries
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the entries of `hessian`."""
@@ -149,15 +151,15 @@ class Physics:
         from_to = np.sum(weight * f.wave, axis=-2) + outer(d_from, d_to)
         active, reactive = multipliers[..., :n], multipliers[..., n : 2 * n]
         shunts = 2 * (self._shunt_g * active - self._shunt_b * reactive)
-        return joined(
+        entries: FloatArray = joined(
             [
                 delta2, delta2, -delta2,
                 delta_from, -delta_from, delta_to, -delta_to,
                 from2, to2, from_to,
                 shunts,
             ],
-            axis=-1,
         )  # fmt: skip
+        return entries
 
     @cached_property
     def _leaving(self) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from enum import Enum
 from typing import Any, Protocol
 
 from scipy.sparse import csr_array
@@ -12,6 +13,14 @@ from gridveil.opf.placement import Placement
 
 Array = Any
 """An array of NumPy or CuPy; the first axis counts the instances of a batch."""
+
+
+class Reuse(Enum):
+    """What may become of the results of a recorded function at its next call."""
+
+    NONE = "they stay"
+    OVERWRITTEN = "the next results stand in their place"
+    CARRIED = "they are the next first argument, and the next results stand in their place"
 
 
 class Factorisation(Protocol):
@@ -27,7 +36,10 @@ class Factorisation(Protocol):
         ...
 
     def solve(self, b: Array) -> Array:
-        """Return K⁻¹ b of every instance; meaningless where too many pivots are negative."""
+        """Return K⁻¹ b of every instance; meaningless where too many pivots are negative.
+
+        The next solution may stand in the place of this one.
+        """
         ...
 
 
@@ -85,15 +97,14 @@ class Backend(Protocol):
         ...
 
     def recorded(
-        self, function: Callable[..., Any], *fixed: Any, carried: bool = False
+        self, function: Callable[..., Any], *fixed: Any, reuse: Reuse = Reuse.NONE
     ) -> Callable[..., Any]:
         """Return a function that runs at once, however many operations on arrays it has.
 
         Args:
             function: Takes and returns arrays, and records of arrays; it may not branch on values.
             fixed: Its first arguments.
-            carried: Whether its result is its own next first argument. That result may be
-                overwritten by the next call.
+            reuse: What may become of its results at the next call.
         """
         ...
 

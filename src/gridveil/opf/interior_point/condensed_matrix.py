@@ -63,7 +63,7 @@ class CondensedMatrix:
         return self._root * self._operations.times(self._jacobian, x)[:, self._dense]
 
     def solve(self, b: Array) -> Array:
-        """Return K_w⁻¹ b of every instance."""
+        """Return K_w⁻¹ b of every instance; the next solution may stand in its place."""
         x = self._factorisation.solve(b)
         if not self._dense:
             return x

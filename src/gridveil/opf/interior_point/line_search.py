@@ -91,10 +91,8 @@ def along(
     return there, *evaluate(problem, there)
 
 
-def along_newton(
-    problem: ScaledProgram, newton: Newton, tau: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Return the Newton step, and the point that the longest part of it leads to.
+def along_newton(problem: ScaledProgram, newton: Newton, tau: Array) -> tuple[Array, ...]:
+    """Return the Newton step, that of y too, and the point that the longest part of it leads to.
 
     The numbers are those of `Point`, the length of the step, and its slope of φ.
     """
@@ -103,7 +101,7 @@ def along_newton(
     alpha = longest_primal_step(problem, newton.gap, step, tau)
     there, residual, numbers = along(problem, newton.primal, step, alpha)
     slope = (newton.pull * step).sum(axis=1)
-    return step, there, residual, joined([numbers, stacked([alpha, slope])], axis=0)
+    return step, newton.dy, there, residual, joined([numbers, stacked([alpha, slope])], axis=0)
 
 
 class LineSearch:
@@ -124,9 +122,9 @@ class LineSearch:
 
     def newton(self, newton: Newton, tau: FloatArray) -> tuple[Step, Point, FloatArray]:
         """Return the longest Newton step, where it leads, and its slope."""
-        step, there, residual, numbers = self._along_newton(newton, tau)
+        step, y_step, there, residual, numbers = self._along_newton(newton, tau)
         *of_point, alpha, slope = self._host(numbers)
-        return Step(step, newton.dy, alpha), Point(there, residual, *of_point), slope
+        return Step(step, y_step, alpha), Point(there, residual, *of_point), slope
 
     def shortened(self, start: Point, step: Step) -> Point:
         """Return where a step leads."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
-from gridveil.opf.interior_point.backend import Array, Backend, Operations
+from gridveil.opf.interior_point.backend import Array, Backend, Operations, Reuse
 from gridveil.opf.interior_point.condensed_matrix import CondensedMatrix
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.placement import stacked
@@ -116,12 +116,13 @@ class LinearSystem:
         self._gamma, self._last_delta = np.full(batch, _GAMMA), np.zeros(batch)
         xp = backend.placement.xp
         equations = _Equations(xp, operations, structure.variables)
-        self._weigh = backend.recorded(equations.weights)
-        self._right_side = backend.recorded(equations.right_side)
-        self._start = backend.recorded(equations.start)
-        self._advance = backend.recorded(equations.advance, carried=True)
-        self._finish = backend.recorded(equations.finish)
-        self._improve = backend.recorded(equations.improved)
+        once = Reuse.OVERWRITTEN
+        self._weigh = backend.recorded(equations.weights, reuse=once)
+        self._right_side = backend.recorded(equations.right_side, reuse=once)
+        self._start = backend.recorded(equations.start, reuse=once)
+        self._advance = backend.recorded(equations.advance, reuse=Reuse.CARRIED)
+        self._finish = backend.recorded(equations.finish, reuse=once)
+        self._improve = backend.recorded(equations.improved, reuse=once)
 
     def keep(self, which: BoolArray) -> None:
         """Go on with some of the instances."""
@@ -162,7 +163,10 @@ class LinearSystem:
         return delta
 
     def solve(self, r1: Array, r2: Array, active: BoolArray) -> tuple[Array, Array]:
-        """Return Δx and Δy, refined once on the whole system."""
+        """Return Δx and Δy, refined once on the whole system.
+
+        The next solution may stand in the place of this one.
+        """
         once = self._once(r1, r2, active)
         dx, dy, e1, e2, norms = self._finish(*once, r1, r2, self._matrices, self._weights)
         size, error = self._host(norms)
@@ -245,7 +249,7 @@ class _Equations:
         rz = (r * z).sum(axis=1)
         running = (active & (rz > 0)).astype(float)
         return Gradients(
-            u=xp.zeros_like(r), x=x, r=r, p=z, back=self.operations.transposed_times(jacobian, z),
+            u=xp.zeros_like(r), x=x.copy(), r=r, p=z, back=self.operations.transposed_times(jacobian, z),
             rz=rz, goal=_PRECISION**2 * rz, progress=stacked([running, xp.zeros_like(rz)]),
         )  # fmt: skip
 

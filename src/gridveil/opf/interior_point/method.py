@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
-from gridveil.opf.interior_point.backend import Array, Backend, Operations
+from gridveil.opf.interior_point.backend import Array, Backend, Operations, Reuse
 from gridveil.opf.interior_point.barrier import (
     Derivatives,
     Errors,
@@ -152,10 +152,11 @@ class Method:
         """Prepare the functions of the batch as it is now."""
         backend, problem = self._backend, self._problem
         self._lines = LineSearch(problem, backend)
-        self._derivatives = backend.recorded(derivatives, problem)
-        self._sides = backend.recorded(_sides, problem)
-        self._other_side = backend.recorded(_other_side)
-        self._moved = backend.recorded(moved, problem)
+        once = Reuse.OVERWRITTEN
+        self._derivatives = backend.recorded(derivatives, problem, reuse=once)
+        self._sides = backend.recorded(_sides, problem, reuse=once)
+        self._other_side = backend.recorded(_other_side, reuse=once)
+        self._moved = backend.recorded(moved, problem, reuse=once)
 
     def _warm(self, primal: Array, y: Array) -> State:
         """Return the state that multipliers of the rows belong to."""

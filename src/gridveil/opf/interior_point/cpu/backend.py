@@ -10,6 +10,7 @@ from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.opf.interior_point.backend import Reuse
 from gridveil.opf.interior_point.cpu import kernels
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.placement import HOST, Placement
@@ -30,10 +31,10 @@ class CPU:
         return CPUOperations(structure)
 
     def recorded(
-        self, function: Callable[..., Any], *fixed: Any, carried: bool = False
+        self, function: Callable[..., Any], *fixed: Any, reuse: Reuse = Reuse.NONE
     ) -> Callable[..., Any]:
         """Return the function: its operations run one by one."""
-        del carried
+        del reuse
         return partial(function, *fixed)
 
     def steps_between_checks(self, variables: int) -> int:

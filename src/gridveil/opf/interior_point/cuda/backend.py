@@ -12,13 +12,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gridveil.arrays import BoolArray, IntArray
-from gridveil.opf.interior_point.backend import Array, Factorisation
+from gridveil.opf.interior_point.backend import Array, Factorisation, Reuse
 from gridveil.opf.interior_point.cpu.backend import minimum_degree_ordering
 from gridveil.opf.interior_point.cpu.kernels import patterns_of_columns, patterns_of_rows
 from gridveil.opf.interior_point.cuda.cudss import CuDSS
 from gridveil.opf.interior_point.cuda.kernels import kernel, launch
 from gridveil.opf.interior_point.cuda.placement import GPUPlacement
-from gridveil.opf.interior_point.cuda.recording import Recorded, on_stream
+from gridveil.opf.interior_point.cuda.recording import Recorded, at_fixed_place, on_stream
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.placement import Placement
 
@@ -46,10 +46,10 @@ class GPU:
         return GPUOperations(structure, self.placement)
 
     def recorded(
-        self, function: Callable[..., Any], *fixed: Any, carried: bool = False
+        self, function: Callable[..., Any], *fixed: Any, reuse: Reuse = Reuse.NONE
     ) -> Callable[..., Any]:
         """Return a function whose operations are launched as one."""
-        return Recorded(function, fixed, carried)
+        return Recorded(function, fixed, reuse)
 
     def steps_between_checks(self, variables: int) -> int:
         """Return how many steps to launch before waiting for an answer."""
@@ -159,6 +159,7 @@ class OneMatrix:
         self._xp, self._order = xp, order
         self._values = xp.ones(len(row))
         self._solver = CuDSS(start, row, self._values)
+        self._out = at_fixed_place(xp.empty((1, len(order))))
 
     def factorise(self, values: Array, which: BoolArray, allowed: int) -> IntArray:
         """Factorise it; return how many pivots are negative."""
@@ -168,8 +169,7 @@ class OneMatrix:
 
     def solve(self, b: Array) -> Array:
         """Return K⁻¹ b."""
-        solver, size = self._solver, b.shape[1]
-        out, b = self._xp.empty_like(b), self._xp.ascontiguousarray(b)
+        solver, size, out = self._solver, b.shape[1], self._out
         launch("gather", out, size, self._order, b, solver.b)
         solver.solve()
         launch("scatter", out, size, self._order, solver.x, out)
@@ -191,6 +191,7 @@ class ManyMatrices:
         self._plan, self._start, self._row, self._order = plan, start, row, order
         self._placement, self._xp = placement, placement.xp
         n, xp = len(order), self._xp
+        self._out = at_fixed_place(xp.empty((batch, n)))
         self._l_value, self._pivots = xp.zeros((batch, len(plan[4]))), xp.ones((batch, n))
         self._work, self._negative = xp.empty((batch, n)), xp.zeros(batch, dtype=xp.int32)
 
@@ -208,7 +209,7 @@ class ManyMatrices:
 
     def solve(self, b: Array) -> Array:
         """Return K⁻¹ b of every instance."""
-        out, b = self._xp.empty_like(b), self._xp.ascontiguousarray(b)
+        out, b = self._out, self._xp.ascontiguousarray(b)
         l_start, l_row = self._plan[3:]
         arguments = (
             np.int32(b.shape[1]), np.int32(self._l_value.shape[1]), self._order, l_start, l_row,

@@ -1,10 +1,10 @@
 """Functions of arrays recorded as CUDA graphs: hundreds of operations by one launch.
 
 A function runs as it is the first time that it meets arrays of some shapes, so that all kernels
-are compiled; the second time it is recorded; from then on the recording is replayed. What goes in
-is copied to where the recording reads it, what comes out from where it writes. Memory that
-recordings work in comes from a pool of their own, which they share: between two replays nothing in
-it is needed.
+are compiled; the second time it is recorded; from then on the recording is replayed. Arrays go in
+by copies to where the recording reads, unless they are at a fixed place themselves, where some
+other recording has written them. Memory that recordings work in comes from a pool of their own,
+which they share: between two replays nothing in it is needed.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,87 +12,135 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
-from gridveil.opf.interior_point.backend import Array
+from gridveil.opf.interior_point.backend import Array, Reuse
 
 
 class Recorded:
     """A function that is recorded and replayed; see `Backend.recorded`."""
 
-    def __init__(self, function: Callable[..., Any], fixed: tuple[Any, ...], carried: bool) -> None:
+    def __init__(self, function: Callable[..., Any], fixed: tuple[Any, ...], reuse: Reuse) -> None:
         self._function = partial(function, *fixed)
-        self._name, self._carried = function.__qualname__, carried
+        self._name, self._reuse = function.__qualname__, reuse
         self._recordings: dict[Any, _Recording] = {}
+        self._last: tuple[tuple[Any, ...], _Recording] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Return the function's result."""
+        if self._last is not None and all(map(_is, arguments, self._last[0])):
+            return self._last[1].launch()
         leaves: list[Any] = []
         form = _taken_apart(arguments, leaves)
-        key = form, tuple((leaf.shape, leaf.dtype.char) for leaf in leaves)
+        shapes = form, tuple((leaf.shape, leaf.dtype.char) for leaf in leaves)
+        if (self._name, shapes) not in _COMPILED:
+            _COMPILED.add((self._name, shapes))
+            return self._function(*_put_together(form, iter(_there(leaves))))
+        carried = len(_leaves_of(arguments[0])) if self._reuse is Reuse.CARRIED else 0
+        others = leaves[carried:]
+        key = shapes, tuple(id(leaf) if is_at_fixed_place(leaf) else 0 for leaf in others)
         recording = self._recordings.get(key)
         if recording is None:
-            if (self._name, key) not in _COMPILED:
-                _COMPILED.add((self._name, key))
-                return self._function(*_put_together(form, iter(_there(leaves))))
-            recording = _Recording(self._function, form, _there(leaves), self._carried)
+            recording = _Recording(self._function, form, leaves, carried, self._reuse)
             self._recordings[key] = recording
+        self._last = (arguments, recording) if recording.reads_only(leaves) else None
         return recording.replay(leaves)
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
 
 
 class _Recording:
     """One recording: the graph, where it reads, and where it writes."""
 
     def __init__(
-        self, function: Callable[..., Any], form: Any, leaves: list[Any], carried: bool
+        self,
+        function: Callable[..., Any],
+        form: Any,
+        leaves: list[Any],
+        carried: int,
+        reuse: Reuse,
     ) -> None:
         import cupy
 
-        self._inputs = [cupy.empty(leaf.shape, leaf.dtype) for leaf in leaves]
+        self._inputs = [
+            leaf if is_at_fixed_place(leaf) and place >= carried
+            else cupy.empty(leaf.shape, leaf.dtype)
+            for place, leaf in enumerate(leaves)
+        ]  # fmt: skip
         self._seen: list[Any] = [None] * len(leaves)
         arguments = _put_together(form, iter(self._inputs))
-        self._outputs: list[Any] = []
-        stream = process_stream()
+        self._stream, self._copied = process_stream(), reuse is Reuse.NONE
+        inside: list[Any] = []
         with cupy.cuda.using_allocator(_pool().malloc):
-            stream.begin_capture()
+            self._stream.begin_capture()
             try:
-                result = function(*arguments)
-                self._form = _taken_apart(result, self._outputs)
-                if carried:
-                    for target, source in zip(self._inputs, self._outputs, strict=False):
-                        cupy.copyto(target, source)
+                self._form = _taken_apart(function(*arguments), inside)
+                outputs = self._inputs[:carried] or _in_main_pool(inside)
+                for target, source in zip(outputs, inside, strict=True):
+                    cupy.copyto(target, source)
             finally:
-                self._graph = stream.end_capture()
-        self._stream = stream
-        self._result = arguments[0] if carried else None
-        if carried:
-            count = len(self._outputs)
-            _OVERWRITTEN.update(id(array) for array in self._inputs[:count])
-            self._in_place = self._inputs[:count]
+                self._graph = self._stream.end_capture()
+        self._outputs = outputs
+        self._result = _put_together(self._form, iter(outputs))
+        if not self._copied:
+            _AT_FIXED_PLACES.update({id(array): array for array in outputs})
+
+    def reads_only(self, leaves: list[Any]) -> bool:
+        """Whether the recording reads these very arrays, so that none needs to be copied."""
+        return all(map(_is, self._inputs, leaves))
 
     def replay(self, leaves: list[Any]) -> Any:
         """Return what the function gives for arrays of the recorded shapes."""
         for place, (leaf, target) in enumerate(zip(leaves, self._inputs, strict=True)):
-            if leaf is target or (leaf is self._seen[place] and id(leaf) not in _OVERWRITTEN):
+            if leaf is target or leaf is self._seen[place]:
                 continue
             _copy(leaf, target, self._stream)
-            # Arrays in memory are numbers of instances: they may change in place.
-            self._seen[place] = None if isinstance(leaf, np.ndarray) else leaf
-        self._graph.launch(self._stream)
-        if self._result is not None:
-            return self._result
-        return _put_together(self._form, (output.copy() for output in self._outputs))
+            # Numbers of instances, in memory, and arrays at fixed places change in place.
+            lasts = not isinstance(leaf, np.ndarray) and not is_at_fixed_place(leaf)
+            self._seen[place] = leaf if lasts else None
+        return self.launch()
 
-    def __del__(self) -> None:
-        """Forget which arrays are overwritten."""
-        _OVERWRITTEN.difference_update(id(array) for array in getattr(self, "_in_place", ()))
+    def launch(self) -> Any:
+        """Return what the function gives for what stands where the recording reads."""
+        self._graph.launch(self._stream)
+        if self._copied:
+            return _put_together(self._form, (output.copy() for output in self._outputs))
+        return self._result
+
+
+def _in_main_pool(arrays: list[Any]) -> list[Any]:
+    """Return empty arrays like these in memory that no recording works in."""
+    import cupy
+
+    with cupy.cuda.using_allocator(cupy.get_default_memory_pool().malloc):
+        return [cupy.empty(array.shape, array.dtype) for array in arrays]
 
 
 _COMPILED: set[Any] = set()
 """Functions and shapes that ran in this process, whose kernels are therefore compiled."""
-_OVERWRITTEN: set[int] = set()
-"""Identities of arrays that a replay overwrites, so that the same array may have other numbers."""
+_AT_FIXED_PLACES: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""Arrays that are written again and again at the same place, by identity."""
+
+
+def at_fixed_place(array: Array) -> Array:
+    """Note that an array is written again and again, so that recordings read it where it is."""
+    _AT_FIXED_PLACES[id(array)] = array
+    return array
+
+
+def is_at_fixed_place(array: Any) -> bool:
+    """Whether recordings read this very array where it is."""
+    return _AT_FIXED_PLACES.get(id(array)) is array
+
+
+def _leaves_of(value: Any) -> list[Any]:
+    leaves: list[Any] = []
+    _taken_apart(value, leaves)
+    return leaves
 
 
 def _copy(leaf: Any, target: Array, stream: Any) -> None:
@@ -121,7 +169,7 @@ def _taken_apart(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, tuple):
         return tuple, tuple([_taken_apart(part, leaves) for part in value])
     if is_dataclass(value):
-        parts = [_taken_apart(getattr(value, name), leaves) for name in _names(type(value))]
+        parts = [_taken_apart(getattr(value, name), leaves) for name in _names(type(value))]  # type: ignore[arg-type]
         return type(value), tuple(parts)
     raise TypeError(f"a recorded function takes arrays and records of them, not {type(value)}")
 
@@ -136,7 +184,7 @@ def _put_together(form: Any, leaves: Iterator[Any]) -> Any:
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
+def _names(kind: type) -> tuple[str, ...]:
     return tuple(spec.name for spec in fields(kind))
 
 
