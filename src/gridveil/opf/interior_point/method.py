@@ -40,8 +40,10 @@ _EPSILON = 2.2e-16
 
 _WARM_PUSH = 1e-4
 """How far a warm start is kept from bounds."""
-_FALL, _PATIENCE = 0.9, 30
+_FALL, _PATIENCE = 0.9, 100
 """An instance is lost when infeasibility has not fallen by this factor for so many iterations."""
+_SHORT, _MANY_SHORT = 0.01, 8
+"""An instance is lost, too, after so many steps, nearly in a row, that are shorter than this."""
 _SMALL_VIOLATION = 1e-4
 """A violation, without scaling, that is no reason to give up."""
 
@@ -93,7 +95,9 @@ class Result:
         return {name: value for name, value in vars(self).items() if name != "effort"}
 
 
-_OF_INSTANCES = ("_mu", "_acceptable", "_code", "_rounding", "_least_theta", "_stalled")
+_OF_INSTANCES = (
+    "_mu", "_acceptable", "_code", "_rounding", "_least_theta", "_stalled", "_alpha", "_short",
+)  # fmt: skip
 
 
 class Method:
@@ -147,6 +151,7 @@ class Method:
         self._rounding = xp.zeros(batch)
         """By how much rounding of x alone changes the gradient of the Lagrangian."""
         self._least_theta, self._stalled = self._point.theta, xp.zeros(batch, dtype=int)
+        self._alpha, self._short = xp.ones(batch), xp.zeros(batch)
 
     def _warm(self, primal: Array, y: Array) -> State:
         """Return the state that multipliers of the rows belong to."""
@@ -228,14 +233,20 @@ class Method:
             self._note(self._host(ended), number)
 
     def _is_lost(self) -> Array:
-        """Return where infeasibility has not fallen for long, or numbers are no longer finite."""
+        """Return where the way to a feasible point is blocked, or numbers are no longer finite.
+
+        Long steps are progress even where infeasibility rises: it does whenever μ has fallen. A
+        longer step among short ones halves their count.
+        """
         xp, theta = self._xp, self._point.theta
         falls = theta < _FALL * self._least_theta
         self._least_theta = xp.where(falls, theta, self._least_theta)
         small = self._problem.violation(self._point.residual) <= _SMALL_VIOLATION
         self._stalled = xp.where(falls | small, 0, self._stalled + 1)
+        short = xp.where(self._alpha < _SHORT, self._short + 1, self._short / 2)
+        self._short = xp.where(small, 0.0, short)
         finite = xp.isfinite(theta) & xp.isfinite(self._state.y).all(axis=1)
-        return ~finite | (self._stalled >= _PATIENCE)
+        return ~finite | (self._stalled >= _PATIENCE) | (self._short >= _MANY_SHORT)
 
     def _note(self, ended: Any, number: int) -> None:
         """Write down the results of instances."""
@@ -263,6 +274,7 @@ class Method:
         if reduced.any():
             self._filters.clear(reduced)
             self._point = evaluate(self._problem, self._state.primal, self._mu)
+            self._least_theta = xp.where(reduced, xp.inf, self._least_theta)
 
     def _step(self, gradient: Array, jacobian: Array, j_y: Array, gap: Gaps, active: Array) -> None:
         """Compute Newton steps and go along them."""
@@ -289,7 +301,7 @@ class Method:
         search = Search(problem, self._filters, self._point, gap, slope, mu, tau)
         found = search.run(d_primal, d_y, solve, active)
         self._system.adapt(active)
-        step = found.step
+        step, self._alpha = found.step, found.step.alpha
         z_lower, z_upper = self._z_steps(gap, step.primal)
         z_alpha = xp.minimum(
             longest_step(xp, state.z_lower, z_lower, tau, problem.has_lower),
