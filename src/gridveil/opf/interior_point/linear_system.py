@@ -249,7 +249,8 @@ class _Equations:
         rz = (r * z).sum(axis=1)
         running = (active & (rz > 0)).astype(float)
         return Gradients(
-            u=xp.zeros_like(r), x=x.copy(), r=r, p=z, back=self.operations.transposed_times(jacobian, z),
+            u=xp.zeros_like(r), x=x.copy(), r=r, p=z,
+            back=self.operations.transposed_times(jacobian, z),
             rz=rz, goal=_PRECISION**2 * rz, progress=stacked([running, xp.zeros_like(rz)]),
         )  # fmt: skip
 

@@ -41,8 +41,10 @@ _TAU_MIN = 0.99
 
 _WARM_PUSH = 1e-4
 """How far a warm start is kept from bounds."""
-_FALL, _PATIENCE = 0.9, 30
+_FALL, _PATIENCE = 0.9, 100
 """An instance is lost when infeasibility has not fallen by this factor for so many iterations."""
+_SHORT, _MANY_SHORT = 0.01, 8
+"""An instance is lost, too, after so many steps, nearly in a row, that are shorter than this."""
 _SMALL_VIOLATION = 1e-4
 """A violation, without scaling, that is no reason to give up."""
 
@@ -94,7 +96,7 @@ class Result:
         return {name: value for name, value in vars(self).items() if name != "effort"}
 
 
-_OF_INSTANCES = ("_mu", "_acceptable", "_code", "_least_theta", "_stalled")
+_OF_INSTANCES = ("_mu", "_acceptable", "_code", "_least_theta", "_stalled", "_alpha", "_short")
 
 
 class Method:
@@ -147,6 +149,7 @@ class Method:
             np.zeros((batch, structure.rows)), np.zeros(batch, dtype=int), self._effort,
         )  # fmt: skip
         self._least_theta, self._stalled = self._point.theta, np.zeros(batch, dtype=int)
+        self._alpha, self._short = np.ones(batch), np.zeros(batch)
 
     def _record(self) -> None:
         """Prepare the functions of the batch as it is now."""
@@ -236,14 +239,20 @@ class Method:
             self._note(ended, number)
 
     def _is_lost(self, errors: Errors) -> BoolArray:
-        """Return where infeasibility has not fallen for long, or numbers are no longer finite."""
+        """Return where the way to a feasible point is blocked, or numbers are no longer finite.
+
+        Long steps are progress even where infeasibility rises: it does whenever μ has fallen. A
+        longer step among short ones halves their count.
+        """
         theta = self._point.theta
         falls = theta < _FALL * self._least_theta
         self._least_theta = np.where(falls, theta, self._least_theta)
         small = errors.violation <= _SMALL_VIOLATION
         self._stalled = np.where(falls | small, 0, self._stalled + 1)
+        short = np.where(self._alpha < _SHORT, self._short + 1, self._short / 2)
+        self._short = np.where(small, 0.0, short)
         finite = np.isfinite(theta) & (errors.finite > 0)
-        lost: BoolArray = ~finite | (self._stalled >= _PATIENCE)
+        lost: BoolArray = ~finite | (self._stalled >= _PATIENCE) | (self._short >= _MANY_SHORT)
         return lost
 
     def _note(self, ended: BoolArray, number: int) -> None:
@@ -271,6 +280,7 @@ class Method:
             reduced = reduced | now
         if reduced.any():
             self._filters.clear(reduced)
+            self._least_theta = np.where(reduced, np.inf, self._least_theta)
 
     def _step(self, here: Derivatives, active: BoolArray) -> None:
         """Compute Newton steps and go along them."""
@@ -293,6 +303,7 @@ class Method:
         search = Search(self._lines, self._filters, self._point, mu, tau)
         step, point = search.run(newton(r2, active), corrected, active)
         system.adapt(active)
+        self._alpha = step.alpha
         self._state = self._moved(
             state, here.gap, step.primal, step.y, point.primal, step.alpha, mu, tau
         )

@@ -105,6 +105,7 @@ def _restored(
         x=x,
         objective=host(program.objective(array(x))),
         iterations=lost.iterations + nearest.iterations,
+        effort=nearest.effort,
     )
     feasible = np.flatnonzero(violation <= _FEASIBLE)
     if not len(feasible):
