@@ -26,6 +26,8 @@ class Recorded:
         self._function = partial(function, *fixed)
         self._name, self._reuse = function.__qualname__, reuse
         self._recordings: dict[Any, _Recording] = {}
+        self._places: dict[Any, list[Any]] = {}
+        """Where results of these shapes stand, whichever recording they are from."""
         self._last: tuple[tuple[Any, ...], _Recording] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -43,8 +45,14 @@ class Recorded:
         key = shapes, tuple(id(leaf) if is_at_fixed_place(leaf) else 0 for leaf in others)
         recording = self._recordings.get(key)
         if recording is None:
-            recording = _Recording(self._function, form, leaves, carried, self._reuse)
+            places = self._places.get(shapes)
+            if places is None and carried:
+                places = _in_main_pool(leaves[:carried])
+            inputs = _inputs(leaves, (places or [])[:carried])
+            recording = _Recording(self._function, form, inputs, places, self._reuse)
             self._recordings[key] = recording
+            if self._reuse is not Reuse.NONE:
+                self._places[shapes] = recording.outputs
         self._last = (arguments, recording) if recording.reads_only(leaves) else None
         return recording.replay(leaves)
 
@@ -60,18 +68,14 @@ class _Recording:
         self,
         function: Callable[..., Any],
         form: Any,
-        leaves: list[Any],
-        carried: int,
+        inputs: list[Any],
+        places: list[Any] | None,
         reuse: Reuse,
     ) -> None:
         import cupy
 
-        self._inputs = [
-            leaf if is_at_fixed_place(leaf) and place >= carried
-            else cupy.empty(leaf.shape, leaf.dtype)
-            for place, leaf in enumerate(leaves)
-        ]  # fmt: skip
-        self._seen: list[Any] = [None] * len(leaves)
+        self._inputs = inputs
+        self._seen: list[Any] = [None] * len(inputs)
         arguments = _put_together(form, iter(self._inputs))
         self._stream, self._copied = process_stream(), reuse is Reuse.NONE
         inside: list[Any] = []
@@ -79,15 +83,15 @@ class _Recording:
             self._stream.begin_capture()
             try:
                 self._form = _taken_apart(function(*arguments), inside)
-                outputs = self._inputs[:carried] or _in_main_pool(inside)
-                for target, source in zip(outputs, inside, strict=True):
+                self.outputs = places or _in_main_pool(inside)
+                for target, source in zip(self.outputs, inside, strict=True):
                     cupy.copyto(target, source)
             finally:
                 self._graph = self._stream.end_capture()
-        self._outputs = outputs
-        self._result = _put_together(self._form, iter(outputs))
+        self._result = _put_together(self._form, iter(self.outputs))
         if not self._copied:
-            _AT_FIXED_PLACES.update({id(array): array for array in outputs})
+            for array in self.outputs:
+                at_fixed_place(array)
 
     def reads_only(self, leaves: list[Any]) -> bool:
         """Whether the recording reads these very arrays, so that none needs to be copied."""
@@ -100,16 +104,24 @@ class _Recording:
                 continue
             _copy(leaf, target, self._stream)
             # Numbers of instances, in memory, and arrays at fixed places change in place.
-            lasts = not isinstance(leaf, np.ndarray) and not is_at_fixed_place(leaf)
-            self._seen[place] = leaf if lasts else None
+            changes = isinstance(leaf, np.ndarray) or is_at_fixed_place(leaf)
+            self._seen[place] = None if changes or is_at_fixed_place(target) else leaf
         return self.launch()
 
     def launch(self) -> Any:
         """Return what the function gives for what stands where the recording reads."""
         self._graph.launch(self._stream)
         if self._copied:
-            return _put_together(self._form, (output.copy() for output in self._outputs))
+            return _put_together(self._form, (output.copy() for output in self.outputs))
         return self._result
+
+
+def _inputs(leaves: list[Any], carried: list[Any]) -> list[Any]:
+    """Return where a recording reads arrays: at their fixed places, or where they are copied to."""
+    own = [leaf for leaf in leaves[len(carried) :] if not is_at_fixed_place(leaf)]
+    copies = iter(_in_main_pool(own))
+    others = (leaf if is_at_fixed_place(leaf) else next(copies) for leaf in leaves[len(carried) :])
+    return [*carried, *others]
 
 
 def _in_main_pool(arrays: list[Any]) -> list[Any]:
