@@ -19,6 +19,7 @@ from gridveil.network.components import Generators
 from gridveil.network.costs import CostFunctions
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE
+from gridveil.polynomials import evaluate
 
 _ROUNDING = 1e-9
 """How far a cost may miss its band, relative to |O*_g|: O* itself comes from a solver."""
@@ -182,11 +183,14 @@ def _crossings(costs: CostFunctions, generator: int, value: float, size: float) 
     scaled = costs.coefficients[generator] * size ** np.arange(costs.coefficients.shape[1])
     scaled[0] -= value
     scaled[np.abs(scaled) < _TINY * np.abs(scaled).max()] = 0.0
+    if not scaled[2:].any():  # as nearly all are
+        return [float(-scaled[0] / scaled[1]) * size] if scaled[1] else []
     roots = np.roots(scaled[::-1])
     return [float(r.real) * size for r in roots if abs(r.imag) <= 1e-9 * (1 + abs(r.real))]
 
 
 def _cost(costs: CostFunctions, generator: int, p: float) -> float:
-    outputs = np.zeros(len(costs.coefficients))
-    outputs[generator] = p
-    return float(costs(outputs)[generator])
+    own = costs.segment_generator == generator
+    if own.any():
+        return float(np.max(costs.segment_slope[own] * p + costs.segment_intercept[own]))
+    return float(evaluate(costs.coefficients[generator], np.array(p)))
