@@ -17,6 +17,7 @@ from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored, evaluate
 from gridveil.fidelity.weights import metric_weights
 from gridveil.network.network import Network
+from gridveil.opf.record import recorded_solves
 from gridveil.privacy.phase import NoisyLoads
 
 
@@ -110,10 +111,17 @@ def restore_many(
     for problem in problems[:1]:
         chosen.prepare(problem)
     started = time.perf_counter()
-    found = chosen.solve_many(problems, threads, progress)
+    with recorded_solves() as record:
+        found = chosen.solve_many(problems, threads, progress)
     seconds = (time.perf_counter() - started) / max(len(found), 1)
     return [
-        evaluate(problem, chosen.name, one, seconds if one.agents is None else one.agents.seconds)
+        evaluate(
+            problem,
+            chosen.name,
+            one,
+            seconds if one.agents is None else one.agents.seconds,
+            record.solvers,
+        )
         for problem, one in zip(problems, found, strict=True)
     ]
 
@@ -122,8 +130,10 @@ def solve(method: FidelityMethod, problem: FidelityProblem) -> Restored:
     """Solve a problem that was checked, and recompute every figure of what was found."""
     method.prepare(problem)
     started = time.perf_counter()
-    found = method.solve(problem)
-    return evaluate(problem, method.name, found, time.perf_counter() - started)
+    with recorded_solves() as record:
+        found = method.solve(problem)
+    seconds = time.perf_counter() - started
+    return evaluate(problem, method.name, found, seconds, record.solvers)
 
 
 def fidelity_problems(

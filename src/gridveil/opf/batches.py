@@ -7,22 +7,24 @@ one after the other.
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from threading import Event
 
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.opf import ipopt
+from gridveil.opf.devices import is_out_of_memory, solved_on_device
 from gridveil.opf.interior_point.backend import Backend
 from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.method import Options
 from gridveil.opf.interior_point.solve import INFEASIBLE, minimise_batch, solutions_of
 from gridveil.opf.nonlinear_program import Iteration, Solution, Watch
 from gridveil.opf.program import NetworkProgram
+from gridveil.opf.record import noted
 from gridveil.opf.solvers import (
     SHORT,
     Solver,
-    chosen_backend,
     chosen_for,
     may_step_in,
     stepped_in,
@@ -53,22 +55,30 @@ def minimise_many(
     """
     every, buses = np.arange(len(starts)), programs.physics.buses
     if chosen_for(buses, len(starts)) is Solver.IPOPT:
-        return _by_ipopt(programs, starts, every, progress)
-    backend = chosen_backend(buses, len(starts))
-    found: dict[int, Solution] = {}
-    if near is not None:
-        x = np.stack([solution.x for solution in near])
-        multipliers = np.stack([solution.g_multipliers for solution in near])
-        warm = _together(programs, x, every, backend, threads, None, SHORT, multipliers)
-        found = {k: solution for k, solution in enumerate(warm) if solution.code == 0}
-    left = np.array([k for k in range(len(starts)) if k not in found], dtype=np.int64)
-    cold = _together(programs, starts, left, backend, threads, progress)
-    found |= dict(zip(left.tolist(), cold, strict=True))
+        return [noted(one) for one in _by_ipopt(programs, starts, every, progress)]
+
+    def solve(backend: Backend) -> dict[int, Solution]:
+        found: dict[int, Solution] = {}
+        if near is not None:
+            x = np.stack([solution.x for solution in near])
+            multipliers = np.stack([solution.g_multipliers for solution in near])
+            warm = _together(programs, x, every, backend, threads, None, SHORT, multipliers)
+            found = {k: solution for k, solution in enumerate(warm) if solution.code == 0}
+        left = np.array([k for k in every.tolist() if k not in found], dtype=np.int64)
+        cold = _together(programs, starts, left, backend, threads, progress)
+        if near is not None:
+            cold = [
+                replace(one, iterations=warm[k].iterations + one.iterations)
+                for k, one in zip(left.tolist(), cold, strict=True)
+            ]
+        return found | dict(zip(left.tolist(), cold, strict=True))
+
+    found = solved_on_device(solve, buses, len(starts))
     if may_step_in():
-        lost = [k for k in left.tolist() if not _has_ended(found[k])]
+        lost = [k for k in every.tolist() if not _has_ended(found[k])]
         for k, solution in zip(lost, _by_ipopt(programs, starts, lost, None), strict=True):
             found[k] = stepped_in(found[k], solution)
-    return [found[k] for k in range(len(starts))]
+    return [noted(found[k]) for k in range(len(starts))]
 
 
 def _has_ended(solution: Solution) -> bool:
@@ -101,9 +111,9 @@ def _together(
     multipliers: FloatArray | None = None,
 ) -> list[Solution]:
     """Solve some of the programs by the interior-point method."""
-    size = len(which)
-    if isinstance(backend, CPU):
-        size = max(1, _ON_A_CORE // programs.physics.buses)
+    if not isinstance(backend, CPU):
+        return _on_gpu(programs, starts, which, backend, progress, options, multipliers)
+    size = max(1, _ON_A_CORE // programs.physics.buses)
     pieces = [which[k : k + size] for k in range(0, len(which), size)]
     stop = Event()
 
@@ -113,9 +123,8 @@ def _together(
     def solve(piece: IntArray, watch: Watch | None = None) -> list[Solution]:
         warm = None if multipliers is None else multipliers[piece]
         part = programs.instances(piece)
-        return solutions_of(
-            minimise_batch(part, starts[piece], options, backend, watch, multipliers=warm)
-        )
+        result = minimise_batch(part, starts[piece], options, backend, watch, multipliers=warm)
+        return solutions_of(result, backend)
 
     done = 0
     if len(pieces) == 1:
@@ -137,3 +146,33 @@ def _together(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [solution for task in tasks for solution in task.result()]
+
+
+def _on_gpu(
+    programs: NetworkProgram,
+    starts: FloatArray,
+    which: IntArray,
+    backend: Backend,
+    progress: Progress | None,
+    options: Options | None,
+    multipliers: FloatArray | None,
+) -> list[Solution]:
+    """Solve programs at once, or halves of them one after the other where memory is too small."""
+    solutions: list[Solution] = []
+    todo = [which] if len(which) else []
+    while todo:
+        piece = todo.pop()
+        warm = None if multipliers is None else multipliers[piece]
+        part = programs.instances(piece)
+        try:
+            result = minimise_batch(part, starts[piece], options, backend, multipliers=warm)
+        except MemoryError as error:
+            if len(piece) == 1 or not is_out_of_memory(error):
+                raise
+            todo += [piece[len(piece) // 2 :], piece[: len(piece) // 2]]
+            backend.placement.release()
+        else:
+            solutions += solutions_of(result, backend)
+            if progress is not None:
+                progress(len(solutions))
+    return solutions

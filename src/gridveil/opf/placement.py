@@ -32,6 +32,11 @@ class Placement:
         """Return an array as one of NumPy."""
         return array if self.xp is np else self.xp.asnumpy(array)
 
+    def release(self) -> None:
+        """Give memory that nothing uses back to others."""
+        if self.xp is not np:
+            self.xp.get_default_memory_pool().free_all_blocks()
+
 
 HOST = Placement(np, scipy.sparse)
 

@@ -17,15 +17,16 @@ from enum import StrEnum
 import numpy as np
 
 from gridveil.arrays import FloatArray
-from gridveil.device import Device, as_device
+from gridveil.device import Device, current_device, on_device
 from gridveil.errors import GridveilError
 from gridveil.opf import ipopt
+from gridveil.opf.devices import check_device, solved_on_device
 from gridveil.opf.interior_point.backend import Backend
-from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.method import Options
 from gridveil.opf.interior_point.solve import INFEASIBLE, minimise_one
 from gridveil.opf.nonlinear_program import Solution, Watch
 from gridveil.opf.program import NetworkProgram
+from gridveil.opf.record import noted
 
 
 class Solver(StrEnum):
@@ -36,18 +37,14 @@ class Solver(StrEnum):
     AUTO = "auto"
 
 
-_FASTER_FROM = 1000
-"""Buses, of all programs that are solved together, from which `auto` takes the interior-point
-method."""
-_GPU_FROM, _GPU_FROM_TOGETHER = 5_000, 50_000
-"""Buses from which the device `auto` is a GPU: of one program, and of all that are solved together.
+_FASTER_FROM, _FASTER_TOGETHER = 1000, 8
+"""Buses, or programs that are solved together, from which `auto` takes the interior-point method.
 """
 STOPPED = 5
 """Ipopt's code of a solve that its watch has ended."""
 SHORT = Options(iterations=25)
 """For starts near a solution: what takes longer is better started afresh."""
 _CHOSEN: ContextVar[Solver] = ContextVar("solver", default=Solver.AUTO)
-_DEVICE: ContextVar[Device] = ContextVar("device", default=Device.CPU)
 
 
 def as_solver(solver: Solver | str) -> Solver:
@@ -79,39 +76,29 @@ def using(solver: Solver | str | None = None, device: Device | str | None = None
         >>> result.solver.name
         'interior-point'
     """
-    solvers = _CHOSEN.set(_CHOSEN.get() if solver is None else as_solver(solver))
-    devices = _DEVICE.set(_DEVICE.get() if device is None else as_device(device))
+    token = _CHOSEN.set(_CHOSEN.get() if solver is None else as_solver(solver))
     try:
-        yield
+        with on_device(device):
+            if device is not None and _CHOSEN.get() is not Solver.IPOPT:
+                check_device()
+            yield
     finally:
-        _DEVICE.reset(devices)
-        _CHOSEN.reset(solvers)
+        _CHOSEN.reset(token)
 
 
 def chosen_for(buses: int, programs: int = 1) -> Solver:
     """Return the solver that programs of a network of this size get first: not `auto`."""
     chosen = _CHOSEN.get()
-    if chosen is Solver.AUTO:
-        many = buses * programs >= _FASTER_FROM or _DEVICE.get() is Device.GPU
-        return Solver.INTERIOR_POINT if many else Solver.IPOPT
-    return chosen
+    if chosen is not Solver.AUTO:
+        return chosen
+    is_faster = buses >= _FASTER_FROM or programs >= _FASTER_TOGETHER
+    on_gpu = current_device() is Device.GPU
+    return Solver.INTERIOR_POINT if is_faster or on_gpu else Solver.IPOPT
 
 
 def may_step_in() -> bool:
     """Whether Ipopt solves what the interior-point method does not."""
     return _CHOSEN.get() is Solver.AUTO
-
-
-def chosen_backend(buses: int, programs: int = 1) -> Backend:
-    """Return where the interior-point method solves programs of a network of this size."""
-    device = _DEVICE.get()
-    least = _GPU_FROM if programs == 1 else _GPU_FROM_TOGETHER
-    if device is Device.CPU or (device is Device.AUTO and buses * programs < least):
-        return CPU()
-    # CuPy takes a while to import: only who needs it waits.
-    from gridveil.opf.interior_point.cuda.backend import GPU
-
-    return GPU()
 
 
 def minimise(
@@ -120,7 +107,7 @@ def minimise(
     watch: Watch | None = None,
     near: Solution | None = None,
 ) -> Solution:
-    """Solve a program with the solver chosen.
+    """Solve a program with the solver and on the device chosen.
 
     Args:
         program: Functions, derivatives and bounds.
@@ -129,19 +116,30 @@ def minimise(
         near: The solution of a program that differs in bounds and costs, and perhaps has other
             rows or variables at its end. Where it does not lead to one, the start does.
     """
+    return noted(_minimise(program, start, watch, near))
+
+
+def _minimise(
+    program: NetworkProgram, start: FloatArray, watch: Watch | None, near: Solution | None
+) -> Solution:
     if chosen_for(program.physics.buses) is Solver.IPOPT:
         return ipopt.minimise(program, start, watch=watch)
-    backend = chosen_backend(program.physics.buses)
-    if near is not None and near.converged:
-        x, multipliers = extended(near.x, start), extended(near.g_multipliers, program.g_min)
-        solution = minimise_one(program, x, watch, SHORT, backend, multipliers)
-        if solution.code in (0, STOPPED):
-            return solution
-    solution = minimise_one(program, start, watch, backend=backend)
+
+    def solve(backend: Backend) -> Solution:
+        tried = 0
+        if near is not None and near.converged:
+            x, multipliers = extended(near.x, start), extended(near.g_multipliers, program.g_min)
+            warm = minimise_one(program, x, watch, SHORT, backend, multipliers)
+            if warm.code in (0, STOPPED):
+                return warm
+            tried = warm.iterations
+        cold = minimise_one(program, start, watch, backend=backend)
+        return replace(cold, iterations=tried + cold.iterations)
+
+    solution = solved_on_device(solve, program.physics.buses)
     if solution.converged or solution.code in (INFEASIBLE, STOPPED) or not may_step_in():
         return solution
-    by_ipopt = ipopt.minimise(program, start, watch=watch)
-    return stepped_in(solution, by_ipopt)
+    return stepped_in(solution, ipopt.minimise(program, start, watch=watch))
 
 
 def stepped_in(before: Solution, by_ipopt: Solution) -> Solution:

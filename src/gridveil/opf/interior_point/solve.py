@@ -8,12 +8,14 @@ from threading import Lock
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
+from gridveil.device import Device
 from gridveil.opf.interior_point.backend import Array, Backend, Operations
 from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.method import LOST, Method, Options, Result
 from gridveil.opf.interior_point.restoration import elastic_program, largest_violation
 from gridveil.opf.interior_point.structure import Structure, structure_of
 from gridveil.opf.nonlinear_program import Iteration, Solution, SolverVersion, Watch
+from gridveil.opf.placement import HOST
 from gridveil.opf.program import NetworkProgram, batch_of
 
 NAME = "interior-point"
@@ -41,22 +43,23 @@ def minimise_one(
         backend: Where to solve it; one core if None.
         multipliers: Those of the rows at the start, if it is the solution of a program near this.
     """
-    warm = None if multipliers is None else multipliers[None]
+    warm, backend = None if multipliers is None else multipliers[None], backend or CPU()
     result = minimise_batch(batch_of([program]), start[None], options, backend, watch, warm)
-    return solutions_of(result)[0]
+    return solutions_of(result, backend)[0]
 
 
-def solver_version() -> SolverVersion:
-    """Return what this method is called, with the version of this package."""
+def solver_version(backend: Backend) -> SolverVersion:
+    """Return what this method is called, with the version of this package, and where it solves."""
+    device = Device.CPU if backend.placement is HOST else Device.GPU
     try:
-        return SolverVersion(NAME, version("gridveil"))
+        return SolverVersion(NAME, version("gridveil"), device)
     except PackageNotFoundError:  # sources without an installation
-        return SolverVersion(NAME, "of sources")
+        return SolverVersion(NAME, "0", device)
 
 
-def solutions_of(result: Result) -> list[Solution]:
+def solutions_of(result: Result, backend: Backend) -> list[Solution]:
     """Return how each instance of a batch ended, as other solvers say it."""
-    solver = solver_version()
+    solver = solver_version(backend)
     return [
         Solution(
             code=int(result.code[k]),
