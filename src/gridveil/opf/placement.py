@@ -29,6 +29,9 @@ class Placement:
         flat = points.reshape(-1, points.shape[-1])
         return (matrix @ flat.T).T.reshape(*points.shape[:-1], matrix.shape[0])
 
+    def release(self) -> None:
+        """Give memory that nothing uses back to others; only between two solves."""
+
 
 HOST = Placement()
 

@@ -140,6 +140,14 @@ class NetworkProgram:
         vars(result).update({name: getattr(self, name) for name in _SHARED})
         return result
 
+    def one(self, instance: int) -> "NetworkProgram":
+        """Return one instance of a batch as a program of its own."""
+        names = ("x_min", "x_max", "g_min", "g_max")
+        bounds = {name: getattr(self, name)[instance] for name in names}
+        result = replace(self, costs=self.costs[:, instance], **bounds)
+        vars(result).update(_structures=self._structures)
+        return result
+
     @cached_property
     def _structures(self) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
         return self.physics.jacobian_structure(), self.physics.hessian_structure()

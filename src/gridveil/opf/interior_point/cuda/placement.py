@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gridveil.opf.interior_point.cuda.kernels import launch
+from gridveil.opf.interior_point.cuda.recording import memory_of_recordings
 from gridveil.opf.placement import Placement
 
 
@@ -25,6 +26,11 @@ class GPUPlacement(Placement):
     def host(self, array: Any) -> Any:
         """Return an array as one of NumPy."""
         return self.xp.asnumpy(array)
+
+    def release(self) -> None:
+        """Give memory that nothing uses back to others; only between two solves."""
+        self.xp.get_default_memory_pool().free_all_blocks()
+        memory_of_recordings().free_all_blocks()
 
     def sparse(self, matrix: Any) -> "SparseRows":
         """Return a sparse matrix of SciPy there, by rows."""

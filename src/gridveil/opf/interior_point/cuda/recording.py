@@ -79,7 +79,7 @@ class _Recording:
         arguments = _put_together(form, iter(self._inputs))
         self._stream, self._copied = process_stream(), reuse is Reuse.NONE
         inside: list[Any] = []
-        with cupy.cuda.using_allocator(_pool().malloc):
+        with cupy.cuda.using_allocator(memory_of_recordings().malloc):
             self._stream.begin_capture()
             try:
                 self._form = _taken_apart(function(*arguments), inside)
@@ -128,7 +128,7 @@ def _in_main_pool(arrays: list[Any]) -> list[Any]:
     """Return empty arrays like these in memory that no recording works in."""
     import cupy
 
-    with cupy.cuda.using_allocator(cupy.get_default_memory_pool().malloc):
+    with cupy.cuda.using_allocator(cupy.get_default_memorymemory_of_recordings().malloc):
         return [cupy.empty(array.shape, array.dtype) for array in arrays]
 
 
@@ -209,7 +209,8 @@ def process_stream() -> Any:
 
 
 @cache
-def _pool() -> Any:
+def memory_of_recordings() -> Any:
+    """Return the pool that recordings work in; it may be emptied when there are none."""
     import cupy
 
     return cupy.cuda.MemoryPool()
