@@ -46,12 +46,13 @@ def joined(parts: Sequence[Any], axis: int = -1) -> Any:
     lengths = [part.shape[axis] for part in parts]
     shape = list(parts[0].shape)
     shape[axis] = sum(lengths)
-    out = np.moveaxis(np.empty_like(parts[0], dtype=float, shape=tuple(shape)), axis, 0)
+    out = np.empty_like(parts[0], dtype=float, shape=tuple(shape))
+    before = (slice(None),) * (axis % len(shape))
     first = 0
     for part, length in zip(parts, lengths, strict=True):
-        out[first : first + length] = np.moveaxis(part, axis, 0)
+        out[(*before, slice(first, first + length))] = part
         first += length
-    return np.moveaxis(out, 0, axis)
+    return out
 
 
 def stacked(parts: Sequence[Any], axis: int = 0) -> Any:

@@ -159,7 +159,7 @@ class Method:
         self._derivatives = backend.recorded(derivatives, problem, reuse=once)
         self._sides = backend.recorded(_sides, problem, reuse=once)
         self._other_side = backend.recorded(_other_side, reuse=once)
-        self._moved = backend.recorded(moved, problem, reuse=Reuse.CARRIED)
+        self._moved = backend.recorded(moved, problem)
 
     def _warm(self, primal: Array, y: Array) -> State:
         """Return the state that multipliers of the rows belong to."""

@@ -128,7 +128,7 @@ def _in_main_pool(arrays: list[Any]) -> list[Any]:
     """Return empty arrays like these in memory that no recording works in."""
     import cupy
 
-    with cupy.cuda.using_allocator(cupy.get_default_memorymemory_of_recordings().malloc):
+    with cupy.cuda.using_allocator(cupy.get_default_memory_pool().malloc):
         return [cupy.empty(array.shape, array.dtype) for array in arrays]
 
 
