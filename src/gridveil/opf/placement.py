@@ -1,5 +1,6 @@
 """Where the arrays of a program are: in memory, or where a subclass has them (on a GPU)."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ class Placement:
 
     def product(self, matrix: Any, points: Any) -> Any:
         """Return a sparse matrix times each of the points, along their last axis."""
-        flat = points.reshape(-1, points.shape[-1])
+        flat = points.reshape(math.prod(points.shape[:-1]), points.shape[-1])
         return (matrix @ flat.T).T.reshape(*points.shape[:-1], matrix.shape[0])
 
     def release(self) -> None:

@@ -1,5 +1,6 @@
 """Arrays on the current GPU."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +45,9 @@ class GPUPlacement(Placement):
     def product(self, matrix: "SparseRows", points: Any) -> Any:
         """Return a sparse matrix times each of the points, along their last axis."""
         xp, (rows, columns) = self.xp, matrix.shape
-        flat = xp.ascontiguousarray(points.reshape(-1, columns))
-        out = xp.empty((flat.shape[0], rows))
+        count = math.prod(points.shape[:-1])
+        flat = xp.ascontiguousarray(points.reshape(count, columns))
+        out = xp.empty((count, rows))
         # The same values for all points: no step from one to the next.
         launch(
             "times", out, rows, columns, matrix.start, matrix.column, matrix.entry, 0,
