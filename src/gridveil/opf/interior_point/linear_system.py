@@ -8,7 +8,7 @@ Each row has a weight w with w D ≤ 1. With Δy = u + w (J Δx − r₂) it bec
 
     K_w = K + Jᵀ w J                                           one factorisation, no pivoting
     (J K_w⁻¹ Jᵀ + D′) u = J K_w⁻¹ (r₁ + Jᵀ w r₂) − r₂,    D′ = D/(1 − w D), by conjugate gradients
-    Δx = K_w⁻¹ (r₁ + Jᵀ (w r₂ − u)).
+    Δx = K_w⁻¹ (r₁ + Jᵀ (w r₂ − u)), which they carry along.
 
 Where w = 1/D, u is 0: such rows are condensed. Weights are capped by what rounding allows
 (Γ/‖J_i‖²): equalities and inequalities with a larger 1/D are left to the conjugate gradients. That
@@ -27,10 +27,14 @@ _HEAVIEST = 1e8
 _GAMMA, _GAMMA_MIN, _GAMMA_MAX = 1e10, 1e6, 1e12
 _STEPS = 60
 """Conjugate-gradient steps of a solve."""
-_MANY_STEPS = 25
-_PRECISION = 1e-10
+_MANY_STEPS = 10
+_FALL, _SHARE, _FLOOR = 1e-2, 1e-4, 1e-10
+"""Conjugate gradients end when their residual has fallen by the first factor in the norm of the
+weights, and is below the second times ‖r₂‖ or below the third."""
+_PRECISION = 1e-6
+"""Relative residual of the first equation that a refinement follows; only rounding makes it."""
 _GOOD, _BAD = 1e-8, 1e-6
-"""Relative residuals of the whole system."""
+"""Relative residuals with which Γ may rise and must fall."""
 _EPSILON = 2.2e-16
 _DELTA_FIRST, _DELTA_LEAST, _DELTA_MOST = 1e-4, 1e-20, 1e40
 
@@ -128,20 +132,21 @@ class LinearSystem:
         self._preconditioner = xp.where(self._left, 1 / diagonal, 0.0)
 
     def solve(self, r1: Array, r2: Array, active: Array) -> tuple[Array, Array]:
-        """Return Δx and Δy, refined once on the whole system."""
+        """Return Δx and Δy; refined where rounding has left too much of the whole system."""
         xp = self._xp
-        dx, dy = self._once(r1, r2, active)
+        goal = xp.maximum(_SHARE * _norm(xp, r2), _FLOOR)
+        dx, dy = self._once(r1, r2, goal, active)
         e1, e2 = self._residuals(r1, r2, dx, dy)
         size = _norm(xp, r1, r2) + 1e-300
-        coarse = active & (_norm(xp, e1, e2) > _PRECISION * size)
+        coarse = active & ((_norm(xp, e1) > _PRECISION * size) | (_norm(xp, e2) > 10 * goal))
         if coarse.any():
-            more_x, more_y = self._once(e1, e2, coarse)
+            more_x, more_y = self._once(e1, e2, goal, coarse)
             better_x, better_y = dx + more_x, dy + more_y
             left = _norm(xp, *self._residuals(r1, r2, better_x, better_y))
             better = (coarse & (left < _norm(xp, e1, e2)))[:, None]
             dx, dy = xp.where(better, better_x, dx), xp.where(better, better_y, dy)
             e1, e2 = self._residuals(r1, r2, dx, dy)
-        self._residual_now = xp.maximum(self._residual_now, _norm(xp, e1, e2) / size)
+        self._residual_now = xp.maximum(self._residual_now, _norm(xp, e1) / size)
         return dx, dy
 
     def adapt(self, active: Array) -> None:
@@ -153,21 +158,23 @@ class LinearSystem:
         factor = xp.where(down, 0.1, xp.where(up, 10.0, 1.0))[:, None]
         self._gamma = xp.clip(self._gamma * factor, _GAMMA_MIN, _GAMMA_MAX)
 
-    def _once(self, r1: Array, r2: Array, active: Array) -> tuple[Array, Array]:
+    def _once(self, r1: Array, r2: Array, goal: Array, active: Array) -> tuple[Array, Array]:
         weighted = self._transposed_times(self._weight * r2)
-        u = self._multipliers(r1 + weighted, r2, active)
-        dx = self._matrix.solve(r1 + weighted - self._transposed_times(u))
+        dx, u = self._conjugate_gradients(r1 + weighted, r2, goal, active)
         return dx, u + self._weight * (self._times(dx) - r2)
 
-    def _multipliers(self, first: Array, r2: Array, active: Array) -> Array:
-        """Return u by conjugate gradients; 0 where rows are condensed."""
+    def _conjugate_gradients(
+        self, first: Array, r2: Array, goal: Array, active: Array
+    ) -> tuple[Array, Array]:
+        """Return Δx and u, which is 0 where rows are condensed."""
         xp = self._xp
-        r = self._times(self._matrix.solve(first)) - r2
+        dx = self._matrix.solve(first)
+        r = self._times(dx) - r2
         r = xp.where(self._left & active[:, None], r, 0.0)
         u, z = xp.zeros_like(r), self._preconditioner * r
         p, rz = z, (r * z).sum(axis=1)
-        goal, steps = _PRECISION**2 * rz, xp.zeros(len(r))
-        running = active & (rz > 0)
+        steps = xp.zeros(len(r))
+        enough, running = _FALL**2 * rz, active & (rz > 0)
         for _ in range(_STEPS):
             if not running.any():
                 break
@@ -176,15 +183,15 @@ class LinearSystem:
             curvature = (p * sp).sum(axis=1)
             running = running & (curvature > 0)
             alpha = xp.where(running, rz / xp.where(running, curvature, 1.0), 0.0)[:, None]
-            u, r = u + alpha * p, r - alpha * sp
+            u, r, dx = u + alpha * p, r - alpha * sp, dx - alpha * back
             z = self._preconditioner * r
             rz, before = (r * z).sum(axis=1), rz
             steps = steps + running
-            running = running & (rz > goal)
+            running = running & ((rz > enough) | (_norm(xp, r) > goal))
             p = z + xp.where(running, rz / xp.where(running, before, 1.0), 0.0)[:, None] * p
         self._effort.gradient_steps += int(steps.sum())
         self._steps_now = xp.maximum(self._steps_now, steps)
-        return u
+        return dx, u
 
     def _residuals(self, r1: Array, r2: Array, dx: Array, dy: Array) -> tuple[Array, Array]:
         """Return what Δx and Δy leave of the system before it was condensed."""
