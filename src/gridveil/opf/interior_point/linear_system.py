@@ -324,7 +324,10 @@ class _Equations:
         w: Weights,
         which: Array,
     ) -> tuple[Array, Array, Array]:
-        """Return Δx and Δy with a correction where it helps, and norms of sides and what is left."""
+        """Return Δx and Δy with a correction where it helps, and two norms after it.
+
+        They are those of both right-hand sides, and of what is left of the first.
+        """
         xp = self.xp
         more_y = self._dy(more_x, u, e2, matrices, w)
         left = self._residuals(r1, r2, dx + more_x, dy + more_y, matrices, w)
