@@ -13,6 +13,7 @@ from typing import Any
 
 from gridveil.device import DeviceError
 from gridveil.opf.interior_point.backend import Array
+from gridveil.opf.interior_point.cuda.recording import process_stream
 
 _CALLS = {
     "cudssCreate": [POINTER(c_void_p)],
@@ -117,12 +118,10 @@ def _check(name: str, status: int) -> None:
 
 @cache
 def _handle() -> c_void_p:
-    """Return the handle of this process, on the stream of CuPy."""
-    import cupy
-
+    """Return the handle of this process, on the stream of all our work."""
     library, handle = _library(), c_void_p()
     _check("Create", library.cudssCreate(byref(handle)))
-    _check("SetStream", library.cudssSetStream(handle, cupy.cuda.get_current_stream().ptr))
+    _check("SetStream", library.cudssSetStream(handle, process_stream().ptr))
     return handle
 
 
