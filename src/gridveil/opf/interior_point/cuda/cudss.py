@@ -76,12 +76,14 @@ class CuDSS:
                 "MatrixCreateDn", byref(matrix), n, 1, n, buffer.data.ptr, _DOUBLE, _BY_COLUMNS
             )
         self._execute(_ANALYSIS)
-        self._phase = _FACTORISATION
+        self._is_factorised = False
 
     def factorise(self) -> int:
         """Factorise the matrix as its buffer has it now; return how many pivots are negative."""
-        self._execute(self._phase)
-        self._phase = _REFACTORISATION
+        if not self._is_factorised:
+            self._execute(_FACTORISATION)
+            self._is_factorised = True
+        self._execute(_REFACTORISATION)
         inertia, written = (c_int * 2)(), c_size_t()
         self._call("DataGet", self._handle, self._data, _INERTIA, byref(inertia), 8, byref(written))
         return self._n - inertia[0]
