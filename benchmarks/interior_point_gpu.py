@@ -39,8 +39,8 @@ NETWORKS = (
     "case78484_epigrids",
 )  # fmt: skip
 SAME = (
-    "case14_ieee", "case24_ieee_rts", "case30_ieee", "case39_epri", "case57_ieee", "case73_ieee_rts",
-    "case118_ieee", "case162_ieee_dtc", "case200_activ", "case300_ieee",
+    "case14_ieee", "case24_ieee_rts", "case30_ieee", "case39_epri", "case57_ieee",
+    "case73_ieee_rts", "case118_ieee", "case162_ieee_dtc", "case200_activ", "case300_ieee",
 )  # fmt: skip
 REPEATS, ON_CPU, INSTANCES, ALONE, BETA = 5, 10_000, 1000, 20, 0.01
 
