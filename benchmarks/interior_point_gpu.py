@@ -114,7 +114,7 @@ def same_on_both(name: str) -> None:
         with using("interior-point", device):
             found[device] = restore(network, noisy, costs, BETA, "central")
     cpu, gpu = found["cpu"], found["gpu"]
-    apart = max(np.abs(cpu.p - gpu.p).max(), np.abs(cpu.q - gpu.q).max())
+    apart = np.abs(cpu.network.loads.values - gpu.network.loads.values).max()
     print(
         f"| {network.name} | {cpu.status.value} | {cpu.iterations} | {gpu.iterations} | "
         f"{apart:.1e} | {gpu.max_violation:.1e} |",

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridveil.arrays import ArrayRecord, BoolArray, FloatArray, IntArray
 from gridveil.publication.scan.spelled_characters import spelled_out
@@ -51,7 +52,7 @@ _NO_NUMBER = (
 )
 """Dates and times, versions, hexadecimal and base64."""
 _HEX_FLOAT = re.compile(r"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]{1,4}")
-_PLAIN = re.compile(r"([0-9]+)(\.[0-9]*)?(?:[eEdD]([-+]?[0-9]{1,4}))?|(\.[0-9]+)")
+_PLAIN = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eEdD][-+]?[0-9]{1,4})?|\.[0-9]+")
 _THOUSANDS = re.compile(
     r"(?<![0-9.,])([0-9]{1,3}(?:(?P<sep>[,'’_\u00a0\u2009\u202f])[0-9]{3})(?:(?P=sep)[0-9]{3})*)"
     r"(\.[0-9]+)?(?![0-9]|[.,][0-9])"
@@ -84,7 +85,10 @@ _GEOMETRY = re.compile(
 Span = tuple[int, int]
 _Found = tuple[int, int, int, float, float]
 """A number: start, end, significant digits, value, and half a unit of its last digit."""
+_Numbers = FloatArray
+"""Many of them, of shape (numbers, 5)."""
 _DOUBLE_DIGITS = 17
+_EXPONENTS = [ord(letter) for letter in "eEdD"]
 _NO_DIGIT = re.compile("[^0-9]")
 
 
@@ -112,13 +116,12 @@ def readings(text: str, suffix: str, least_digits: int = LEAST_DIGITS) -> Readin
     hidden = text
     for pattern in (*_NO_NUMBER, _HEX_FLOAT):
         hidden = pattern.sub(_blanks, hidden)
-    separated = _inside(list(_separated(hidden)), _prose(text, suffix), True)
+    separated = _inside(_table(_separated(hidden)), _prose(text, suffix), True)
     places = _merged(separated)
-    found = _inside(
-        [*separated, *_plain(hidden, least_digits), *_hex_floats(text)], _drawn(text), False
-    )
-    telling = sorted(one for one in found if one[2] >= least_digits)
-    table = np.array(telling, dtype=float).reshape(-1, 5)
+    found = np.concatenate([separated, _plain(hidden, least_digits), _table(_hex_floats(text))])
+    found = _inside(found, _drawn(text), False)
+    table = found[found[:, 2] >= least_digits]
+    table = table[np.lexsort(table.T[::-1])]
     starts, ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
     around = _around(starts, places)
     place = np.where(around < 0, starts, places[around, 0]) if len(places) else starts
@@ -127,11 +130,63 @@ def readings(text: str, suffix: str, least_digits: int = LEAST_DIGITS) -> Readin
     return Readings(positions[starts], positions[place], whole, table[:, 3], table[:, 4])
 
 
-def _plain(text: str, least_digits: int) -> Iterator[_Found]:
-    for match in _PLAIN.finditer(text):
-        if match.end() - match.start() >= least_digits:
-            fraction = match[2] or match[4] or ""
-            yield from _number(match.span(), match[1] or "", fraction.removeprefix("."), match[3])
+def _table(found: Iterable[_Found]) -> _Numbers:
+    return np.array(list(found), dtype=float).reshape(-1, 5)
+
+
+def _plain(text: str, least_digits: int) -> _Numbers:
+    """Return the numbers without separators, all at once: a folder has millions of them."""
+    spans = [m.span() for m in _PLAIN.finditer(text)]
+    if not spans:
+        return np.zeros((0, 5))
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    start, end = np.array(spans).T
+    long_enough = end - start >= least_digits
+    start, end = start[long_enough], end[long_enough]
+    texts = [text[a:b] for a, b in zip(start.tolist(), end.tolist(), strict=True)]
+    values = np.array([float(one.replace("d", "e").replace("D", "e")) for one in texts])
+    power_at = _next(np.isin(codes, _EXPONENTS), start)
+    mantissa_end = np.minimum(power_at, end)
+    powers = np.zeros(len(start), np.int64)
+    for k in np.flatnonzero(power_at < end).tolist():
+        powers[k] = int(text[power_at[k] + 1 : end[k]])
+    dot = _next(codes == ord("."), start)
+    decimals = np.where(dot < mantissa_end, mantissa_end - dot - 1, 0)
+    digits = _significant(codes, start, mantissa_end, dot, decimals > 0)
+    half_units = _half_units(powers - decimals)
+    found = np.stack([start, end, digits, values, half_units], axis=1)
+    kept: _Numbers = found[(values > 0) & np.isfinite(values)]
+    return kept
+
+
+def _next(wanted: BoolArray, start: IntArray) -> IntArray:
+    """Return where the next wanted character stands, from each place on; the end if none does."""
+    places = np.append(np.flatnonzero(wanted), len(wanted))
+    found: IntArray = places[np.searchsorted(places, start)]
+    return found
+
+
+def _significant(
+    codes: NDArray[np.uint32], start: IntArray, end: IntArray, dot: IntArray, is_decimal: BoolArray
+) -> IntArray:
+    """Return how many digits of mantissas are significant; zeros at the end only of decimals."""
+    counts = (codes >= ord("1")) & (codes <= ord("9"))
+    first = np.minimum(_next(counts, start), end)
+    places = np.flatnonzero(counts)
+    before = np.searchsorted(places, end) - 1
+    last = np.where(before < 0, -1, places[before]) if len(places) else start - 1
+    finish = np.where(is_decimal, end, np.maximum(last + 1, first))
+    dots = (dot >= first) & (dot < finish)
+    count: IntArray = finish - first - dots
+    return count
+
+
+def _half_units(exponents: IntArray) -> FloatArray:
+    """Return half a unit of the last digit, by its power of ten."""
+    known, which = np.unique(exponents, return_inverse=True)
+    units = np.array([float(f"5e{exponent - 1}") for exponent in known.tolist()])
+    found: FloatArray = units[which]
+    return found
 
 
 def _separated(text: str) -> Iterator[_Found]:
@@ -188,10 +243,10 @@ def _spans(spans: Iterable[Span]) -> IntArray:
     return np.array(list(spans), dtype=np.int64).reshape(-1, 2)
 
 
-def _merged(found: list[_Found]) -> IntArray:
+def _merged(found: _Numbers) -> IntArray:
     """Return the spans of numbers, those that overlap as one."""
     merged: list[Span] = []
-    for start, end in sorted((start, end) for start, end, *_ in found):
+    for start, end in sorted(map(tuple, found[:, :2].astype(np.int64).tolist())):
         if merged and start < merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
@@ -207,16 +262,10 @@ def _around(positions: IntArray, spans: IntArray) -> IntArray:
     return np.where(holds, index, -1)
 
 
-def _inside(found: list[_Found], spans: IntArray, wanted: bool) -> list[_Found]:
+def _inside(found: _Numbers, spans: IntArray, wanted: bool) -> _Numbers:
     """Return the numbers inside spans of prose, or those that are no coordinates of a drawing."""
-    around = _around(np.array([one[0] for one in found], dtype=np.int64), spans)
-    if wanted:
-        return [one for one, index in zip(found, around.tolist(), strict=True) if index >= 0]
-    return [
-        one
-        for one, index in zip(found, around.tolist(), strict=True)
-        if index < 0 or one[2] > _COORDINATE_DIGITS
-    ]
+    around = _around(found[:, 0].astype(np.int64), spans)
+    return found[around >= 0 if wanted else (around < 0) | (found[:, 2] > _COORDINATE_DIGITS)]
 
 
 def _blanks(match: re.Match[str]) -> str:
