@@ -10,14 +10,15 @@ times a number between 1.25 and 2.5, in two digits. The figures of the noise alo
 20 draws, and 50,000 loads: the median of the draws' median errors, and the share of negative loads.
 One draw is restored as a release does it: private costs O*, then the closest loads within
 bands of 1 % (`central`). Its cost is the optimal one, against the optimal cost of the true network.
-A row of relative noise counts only with the floor that is the default now. Studies only: seeded, not
-private.
+A row of relative noise counts only with the floor that is the default now.
+Studies only: seeded, not private.
 """
 
 import datetime
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -38,6 +39,8 @@ from gridveil.publication.case_file import blank
 from gridveil.publication.costs import private_costs
 
 LARGEST, BETA, MOST_ITERATIONS = 3000, 0.01, 500
+HUGE = 1.0
+"""Of a cost gap: the true cost is then shown too."""
 DRAWS, LOADS_DRAWN = 20, 50_000
 """The least numbers of draws, and of loads drawn."""
 RELATIVE = "10 %"
@@ -182,8 +185,16 @@ def shown(row: dict[str, Any]) -> list[object]:
         end if "displacement" not in row else f"{row['displacement']:.3g}",
         "" if "error_restored" not in row else f"{row['error_restored']:.1%}",
         "" if "negative_restored" not in row else f"{row['negative_restored']:.1%}",
-        "" if gap is None else f"{gap:+.1%}",
+        "" if gap is None else shown_gap(gap, row),
     ]  # fmt: skip
+
+
+def shown_gap(gap: float, row: dict[str, Any]) -> str:
+    """Return a gap in per cent, and the costs too where per cent say little."""
+    if abs(gap) < HUGE:
+        return f"{gap:+.1%}"
+    true = row["true_cost"]
+    return f"{gap:+.1%}: {true * (1 + gap):,.0f} instead of {true:,.3g} $/h"
 
 
 def summary(rows: list[dict[str, Any]], kind: str) -> str:
@@ -197,13 +208,22 @@ def summary(rows: list[dict[str, Any]], kind: str) -> str:
     )
 
 
+def conditions(rows: list[dict[str, Any]]) -> str:
+    """Return the floors of relative noise, and how many rows were measured when."""
+    floor = Counter(row["floor"] for row in rows if row["kind"] == RELATIVE)
+    used = ", ".join(f"{mva:g} MVA on {floor[mva]}" for mva in sorted(floor, reverse=True))
+    day = Counter(row["measured"] for row in rows)
+    days = ", ".join(f"{day[when]} rows on {when}" for when in sorted(day))
+    return f"Floors of 10 %: {used} networks. Measured: {days}."
+
+
 def main(path: str, largest: str = str(LARGEST), *kinds: str) -> int:
     rows = run(Path(path), int(largest), kinds or tuple(KINDS))
     write_table(
         "noise_kinds",
         "Noise of 10 % of each load, of 10 MVA, and of 10 % of each rating (made up), ε = 1. "
         + "; ".join(summary(rows, kind) for kind in KINDS)
-        + ". Loads of 0 have no error in per cent.",
+        + ". Loads of 0 have no error in per cent. " + conditions(rows),
         ("buses", "network", "hidden", "median load error", "negative loads", "feasible as drawn",
          "displacement, p.u.", "error restored", "negative restored", "true-cost gap"),
         [shown(row) for row in sorted(rows, key=lambda r: (r["buses"], r["network"]))],
