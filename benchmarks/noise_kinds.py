@@ -92,7 +92,7 @@ def network_and_cost(name: str) -> tuple[Network, float]:
 def noise_figures(network: Network, mechanism: Mechanism) -> dict[str, float]:
     """Return the median load error and the share of negative loads over many draws."""
     errors, negatives = [], []
-    for seed in range(max(DRAWS, LOADS_DRAWN // len(network.loads))):
+    for seed in range(max(DRAWS, -(-LOADS_DRAWN // len(network.loads)))):
         noisy = simulate_loads(network, mechanism, seed)
         loads = np.stack([noisy.p, noisy.q], axis=1)
         errors.append(float(np.median(load_errors(network, loads))))
