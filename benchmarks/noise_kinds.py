@@ -195,7 +195,7 @@ def shown_gap(gap: float, row: dict[str, Any]) -> str:
     if abs(gap) < HUGE:
         return f"{gap:+.1%}"
     true = row["true_cost"]
-    return f"{gap:+.1%}: {true * (1 + gap):,.0f} instead of {true:,.3g} $/h"
+    return f"{gap:+.1%}: {true * (1 + gap):,.2f} instead of {true:,.2f} $/h"
 
 
 def summary(rows: list[dict[str, Any]], kind: str) -> str:
@@ -226,7 +226,8 @@ def write(rows: list[dict[str, Any]]) -> None:
         + "; ".join(summary(rows, kind) for kind in KINDS)
         + ". Loads of 0 have no error in per cent. Where a true-cost gap is 100 % or more, both "
         "costs are shown: 31 of 35 generators of case197_snem cost next to nothing (0.001 $/MWh), "
-        "and where loads come out larger, it needs one of the four that cost 10 to 12 $/MWh. "
+        "and noisy loads within the angle limits of its `__sad` case need one of the four that "
+        "cost 10 to 12 $/MWh. "
         + conditions(rows),
         ("buses", "network", "hidden", "median load error", "negative loads", "feasible as drawn",
          "displacement, p.u.", "error restored", "negative restored", "true-cost gap", "measured"),
