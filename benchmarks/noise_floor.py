@@ -3,7 +3,7 @@
 Run: .venv/bin/python -m benchmarks.noise_floor   (half a minute)
 
 A positive load P turns negative where the noise in u = asinh(P/x0) is below −u: with a probability
-of exp(−u/β)/2, β being the scale of the noise. So the shares are exact, no sample. Each floor x0 is
+of exp(−u/β)/2, β being the scale of the noise. So shares are computed, not sampled. Each floor x0 is
 a cap: where public numbers tell that loads are small, a network keeps its smaller one.
 """
 
@@ -45,7 +45,7 @@ def main() -> int:
         "noise_floor",
         f"Loads that relative noise of 10 % at ε = 1 makes negative, by the largest floor, on "
         f"{len(rows)} networks: all of PGLib and five feeders of pandapower. Expected shares of "
-        f"positive loads, exact. Rows are networks with more than {WORTH_A_ROW:.1%} at 1 MVA.",
+        f"positive loads, computed. Rows are networks with more than {WORTH_A_ROW:.1%} at 1 MVA.",
         ("buses", "network", *(f"{cap:g} MVA" for cap in CAPS)),
         [
             *(
