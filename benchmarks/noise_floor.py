@@ -3,8 +3,8 @@
 Run: .venv/bin/python -m benchmarks.noise_floor   (half a minute)
 
 A positive load P turns negative where the noise in u = asinh(P/x0) is below −u: with a probability
-of exp(−u/β)/2, β being the scale of the noise. So shares are computed, not sampled. Each floor x0 is
-a cap: where public numbers tell that loads are small, a network keeps its smaller one.
+of exp(−u/β)/2, β being the scale of the noise. So shares are computed, not sampled. Each floor is a
+cap: where public numbers tell that loads are small, a network keeps its smaller one.
 """
 
 import sys
