@@ -8,8 +8,8 @@ from gridveil import Network, PolarLaplace, simulate_loads
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import NoisyLoads
 
-FLOOR = 0.01
-"""In p.u.: 1 MVA."""
+FLOOR = 0.0025
+"""In p.u.: 0.25 MVA."""
 RELATIVE = replace(
     PolarLaplace.of(1, "0.1").guarantee(), mechanism="relative", kind=Metric.RELATIVE, floor=FLOOR
 )

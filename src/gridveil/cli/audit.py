@@ -38,7 +38,7 @@ def audit(
         typer.Option(
             metavar="1MVA",
             help="For --hide in %: the load below which per cent turn into a fixed amount.",
-            show_default="1MVA",
+            show_default=f"{defaults.FLOOR}MVA",
         ),
     ] = None,
     rating: Annotated[

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from gridveil.defaults import ALPHA, CALIBRATION, EPSILON, HIDE, MECHANISM
+from gridveil.defaults import ALPHA, CALIBRATION, EPSILON, FLOOR, HIDE, MECHANISM
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.privacy.bounds import PublicBounds
@@ -20,8 +20,7 @@ from gridveil.privacy.ratings import RatingsLike, ratings_of
 
 _FLOOR_SHARE = 30
 """The floor is at most this part of the size of a load."""
-_LARGEST_FLOOR = Fraction(1)
-"""In MVA."""
+_LARGEST_FLOOR = Fraction(FLOOR)
 _LEAST_FLOOR = Fraction(1, 10**6)
 
 
@@ -138,14 +137,20 @@ def noise_choice(
 def default_floor(network: Network) -> Fraction:
     """Return the load in MVA below which a change in per cent turns into one of a fixed amount.
 
-    It is 1 MVA, or the largest power of ten that is at most a thirtieth of the size of a load as
-    public numbers tell it.
+    It is 0.25 MVA, or less where public numbers tell that loads are small: the largest power of ten
+    that is at most a thirtieth of the size of a load. A larger one than 0.25 MVA makes too many
+    loads of some transmission networks negative (`benchmarks/noise_floor.py`).
     """
+    fitting = fitting_floor(network)
+    return _LARGEST_FLOOR if fitting is None else min(_LARGEST_FLOOR, fitting)
+
+
+def fitting_floor(network: Network) -> Fraction | None:
+    """Return the floor in MVA that fits the size of loads by public numbers; None without any."""
     typical = typical_load(network)
     if typical is None:
-        return _LARGEST_FLOOR
-    fitting = Fraction(10) ** math.floor(math.log10(typical / _FLOOR_SHARE))
-    return min(_LARGEST_FLOOR, max(_LEAST_FLOOR, fitting))
+        return None
+    return max(_LEAST_FLOOR, Fraction(10) ** math.floor(math.log10(typical / _FLOOR_SHARE)))
 
 
 def _floor(floor: Number) -> Fraction:

@@ -31,8 +31,8 @@ def test_what_is_hidden_chooses_mechanism_and_distance(asked, mechanism, distanc
     assert (promise.kind is Metric.RELATIVE) == (mechanism == "relative-laplace")
 
 
-def test_the_floor_is_one_mva_or_what_is_said():
-    assert chosen(hide="10%").floor == 0.01
+def test_the_floor_is_a_quarter_of_an_mva_or_what_is_said():
+    assert chosen(hide="10%").floor == 0.0025
     assert chosen(hide="10%", floor="200kVA").floor == pytest.approx(0.002)
 
 

@@ -17,7 +17,7 @@ from gridveil.privacy.metric import Metric
 from tests.privacy.sampling.hyperbolic import distance as exact_distance
 
 SURE = 1 - 1e-6
-FLOOR = Fraction(1, 100)
+FLOOR = Fraction(1, 400)
 MECHANISM = RelativeLaplace.of(1, "0.1")
 DISTANCES = ("0.01", "0.1", "0.4")
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -128,7 +128,7 @@ def test_audited_pairs_are_as_far_apart_as_the_promise_reaches(distance):
     for one, other in pairs:
         assert exact_distance(one, other, FLOOR) == pytest.approx(float(distance), rel=1e-9)
     sizes = sorted({one[0] for one, _ in pairs})
-    assert sizes == pytest.approx([-0.01, -1e-4, 0.0, 1e-4, 0.01, 1.0], rel=1e-12)
+    assert sizes == pytest.approx([-0.0025, -2.5e-5, 0.0, 2.5e-5, 0.0025, 0.25], rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["exact", "simulated"])
@@ -216,7 +216,7 @@ def test_it_is_made_by_name_with_and_without_a_floor():
 
 @pytest.mark.parametrize(
     "changed",
-    [{"distance": "0.1"}, {"floor": "0.01"}, {"floor": ""}, {"epsilon": "1/10"}, {"step": "1"}],
+    [{"distance": "0.1"}, {"floor": "0.0025"}, {"floor": ""}, {"epsilon": "1/10"}, {"step": "1"}],
 )
 def test_parameters_have_one_spelling(changed):
     assert RelativeLaplace.from_parameters({**MECHANISM.specification(), **changed}) is None
@@ -224,11 +224,11 @@ def test_parameters_have_one_spelling(changed):
 
 def test_the_guarantee_says_what_is_promised():
     guarantee = MECHANISM.guarantee()
-    assert (guarantee.kind, guarantee.distance, guarantee.floor) == (Metric.RELATIVE, 0.1, 0.01)
+    assert (guarantee.kind, guarantee.distance, guarantee.floor) == (Metric.RELATIVE, 0.1, 0.0025)
     assert guarantee.scale == pytest.approx(0.1003)
     sentence = guarantee.sentence(100)
     assert "a relative distance of at most 10 %" in sentence
-    assert "well above 1 MVA, and about 0.1 MVA well below" in sentence
+    assert "well above 0.25 MVA, and about 0.025 MVA well below" in sentence
 
 
 @pytest.mark.parametrize(

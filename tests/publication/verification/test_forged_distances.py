@@ -50,7 +50,7 @@ def test_they_verify(folders, name):
 
 def test_a_relative_promise_says_what_it_hides(folders):
     of = Forgery.of(folders / "relative").protection
-    assert (of["kind"], of["relative_distance"], of["floor_mva"]) == ("relative", 0.1, 1.0)
+    assert (of["kind"], of["relative_distance"], of["floor_mva"]) == ("relative", 0.1, 0.25)
     assert (of["alpha_pu"], of["alpha_mva"], of["cumulative_distance_mva"]) == (None, None, None)
     assert of["cumulative_relative_distance"] == 0.1
     assert "10 %" in of["promise"]

@@ -84,8 +84,8 @@ def audit(
         hide: The change of a load for which it is claimed: "10%", "5MVA" on a base of 100 MVA, or
             "20%rating".
         alpha: The same in p.u., for a mechanism whose distance is one.
-        floor: For hide in per cent: the load in MVA below which it turns into a fixed amount, 1
-            MVA if None.
+        floor: For hide in per cent: the load in MVA below which it turns into a fixed amount,
+            0.25 MVA if None.
         rating: For hide in per cent of a rating: that of the audit's loads, in MVA.
         calibration: Of a mechanism given by name that has several.
         pairs: Pairs of loads to tell apart; the mechanism's own, and pairs one grid step apart

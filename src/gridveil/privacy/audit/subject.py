@@ -1,14 +1,15 @@
 """What an audit plays against: a mechanism by name, or what hides so much of a load.
 
 The loads are the audit's own, of no network. So p.u. are those of a base of 100 MVA, the floor of a
-relative distance is 1 MVA where nothing else is said, and a rating is one that the audit is told.
+relative distance is that of networks with large loads where nothing else is said, and a rating is
+one that the audit is told.
 """
 
 from fractions import Fraction
 
 import numpy as np
 
-from gridveil.defaults import EPSILON, MECHANISM
+from gridveil.defaults import EPSILON, FLOOR, MECHANISM
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number
@@ -20,7 +21,7 @@ from gridveil.privacy.mechanisms.registry import make_mechanism
 from gridveil.privacy.ratings import PublicRatings
 
 BASE_MVA = Fraction(100)
-_FLOOR_MVA = Fraction(1)
+_FLOOR_MVA = Fraction(FLOOR)
 _TOLD = "chosen for the audit, for loads of its own"
 
 

@@ -44,6 +44,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim, number_claim
+from gridveil.defaults import FLOOR
 from gridveil.errors import GridveilError
 from gridveil.privacy.bounds import has_only_parameters
 from gridveil.privacy.calibration import Calibration, Number, double_at_least, exact
@@ -65,8 +66,8 @@ RELATIVE = (
     "|Δu| + |Δτ| with u = asinh(P/x0) and τ = asinh(Q/√(P² + x0²)), the relative distance between "
     "two values of the load with the floor x0"
 )
-DEFAULT_FLOOR = Fraction(1, 100)
-"""In p.u.: 1 MVA on a base of 100 MVA."""
+DEFAULT_FLOOR = Fraction(FLOOR) / 100
+"""In p.u.: 0.25 MVA on a base of 100 MVA."""
 ROUNDING_STEPS = 3
 """How many steps further apart than d/g two loads may be on the grid."""
 LARGEST_SCALE = Fraction(1, 2)
