@@ -2,7 +2,7 @@
 
 Run from the project's folder:
     python -m benchmarks.restore_hours [--device cpu|gpu] [--hours 8760] [--case case118_ieee]
-                                       [--solver interior-point|ipopt] [--sequential 100]
+                                       [--solver interior-point,ipopt] [--sequential 100] [--write]
 
 On a machine without PGLib (and without an installation: PYTHONPATH=src), --case is a file that
     python -m benchmarks.restore_hours --save CASE.npz [--case NAME]
@@ -18,10 +18,14 @@ here.
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.report import write_table
 from gridveil import Network, load_case, restore_many, using
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.central import bands_of, nearest_loads
@@ -33,6 +37,15 @@ from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 from gridveil.privacy.phase import NoisyLoads, Origin
 
 BETA, SEED = 0.01, 1
+INTRO = (
+    "Hours of synthetic loads (a public shape, factors of loads and hours from a seed), each "
+    "restored within 1 % of its own costs. All at once: on all cores, or on a GPU. CPU seconds are "
+    "those of all cores; where the machine was shared, they are what counts."
+)
+HEADINGS = (
+    "case", "solver", "device", "what", "hours", "solved", "iterations an hour", "seconds",
+    "CPU seconds", "hours a second",
+)  # fmt: skip
 
 
 def save(path: Path, name: str) -> None:
@@ -73,7 +86,34 @@ def draws(network: Network, hours: int) -> list[NoisyLoads]:
     ]
 
 
-def costs_of_hours(network: Network, hours: int) -> np.ndarray:
+@dataclass
+class Row:
+    """What was solved, for the table."""
+
+    what: str
+    solved: list[bool] = field(default_factory=list)
+    iterations: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def cells(self) -> list[object]:
+        """Return it as cells of the table."""
+        hours = len(self.solved)
+        return [
+            self.what, hours, sum(self.solved), f"{self.iterations / hours:.1f}",
+            f"{self.seconds:.2f}", f"{self.cpu_seconds:.2f}", f"{hours / self.seconds:.1f}",
+        ]  # fmt: skip
+
+
+@contextmanager
+def timed(what: str, rows: list[Row]) -> Iterator[Row]:
+    row, started, cpu = Row(what), time.perf_counter(), time.process_time()
+    yield row
+    row.seconds, row.cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
+    rows.append(row)
+
+
+def costs_of_hours(network: Network, hours: int, rows: list[Row]) -> np.ndarray:
     """Return the costs O*_t of every hour, by one batch of AC-OPFs."""
     builder = acopf_program(network)
     program = builder.build()
@@ -82,55 +122,55 @@ def costs_of_hours(network: Network, hours: int) -> np.ndarray:
     for bound in (batch.g_min, batch.g_max):
         bound[:, balance] *= shape(hours)[:, None]
     start = builder.start(program, starting_point(network, hours))
-    solutions, seconds = timed(minimise_many, batch, np.repeat(start[None], hours, axis=0))
-    solved = sum(solution.converged for solution in solutions)
-    iterations = sum(solution.iterations for solution in solutions)
-    told("AC-OPFs", hours, solved, iterations, seconds)
+    with timed("AC-OPFs, all at once", rows) as row:
+        solutions = minimise_many(batch, np.repeat(start[None], hours, axis=0))
+        row.solved = [solution.converged for solution in solutions]
+        row.iterations = sum(solution.iterations for solution in solutions)
     return np.stack([network.generators.costs(solution.x[builder.p]) for solution in solutions])
 
 
-def timed(function, *arguments, **options):
-    started = time.perf_counter()
-    result = function(*arguments, **options)
-    return result, time.perf_counter() - started
-
-
-def told(what: str, hours: int, solved: int, iterations: int, seconds: float) -> None:
-    print(
-        f"{what}: {solved} of {hours} solved, {iterations / hours:.1f} iterations an hour, "
-        f"{seconds:.2f} s, {hours / seconds:.1f} hours a second",
-        flush=True,
-    )
-
-
-def one_after_another(network: Network, noisy: list[NoisyLoads], costs: np.ndarray) -> None:
+def one_after_another(
+    network: Network, noisy: list[NoisyLoads], costs: np.ndarray, rows: list[Row]
+) -> None:
     for warm in (False, True):
-        before, solved, iterations, started = None, 0, 0, time.perf_counter()
-        for hour, own in zip(noisy, costs, strict=True):
-            bands, total = bands_of(network, own, BETA, BandKind.COST)
-            loads = np.stack([hour.p, hour.q], axis=1)
-            found, _, steps = nearest_loads(network, loads, bands, total, start=before)
-            solved, iterations = solved + found.status.solved, iterations + steps
-            before = found if warm and found.status.solved else None
-        name = "each from the hour before" if warm else "one after the other, cold"
-        told(name, len(noisy), solved, iterations, time.perf_counter() - started)
+        before = None
+        with timed("each from the hour before" if warm else "one after the other", rows) as row:
+            for hour, own in zip(noisy, costs, strict=True):
+                bands, total = bands_of(network, own, BETA, BandKind.COST)
+                loads = np.stack([hour.p, hour.q], axis=1)
+                found, _, steps = nearest_loads(network, loads, bands, total, start=before)
+                row.solved.append(found.status.solved)
+                row.iterations += steps
+                before = found if warm and found.status.solved else None
 
 
-def main(case: str, hours: int, sequential: int, threads: int | None) -> None:
-    network = opened(case)
-    noisy = draws(network, hours)
+def measured(network: Network, hours: int, sequential: int, threads: int | None) -> list[Row]:
+    noisy, few = draws(network, hours), min(hours, 16)
     for _ in range(2):  # compiles, and plans the structures
-        costs = costs_of_hours(network, min(hours, 8))
-        restore_many(network, noisy[:8], costs, BETA, "central")
-    print(f"{network.name}:")
-    costs = costs_of_hours(network, hours)
-    found, seconds = timed(restore_many, network, noisy, costs, BETA, "central", threads=threads)
-    solved = sum(one.status.solved for one in found)
-    told("all at once", hours, solved, sum(one.iterations for one in found), seconds)
+        restore_many(network, noisy[:few], costs_of_hours(network, few, []), BETA, "central")
+    rows: list[Row] = []
+    costs = costs_of_hours(network, hours, rows)
+    with timed("restored all at once", rows) as row:
+        found = restore_many(network, noisy, costs, BETA, "central", threads=threads)
+        row.solved = [one.status.solved for one in found]
+        row.iterations = sum(one.iterations for one in found)
     worst = max(one.max_violation for one in found if one.status.solved)
-    print(f"largest violation {worst:.1e} p.u.")
+    print(f"largest violation {worst:.1e} p.u.", flush=True)
     if sequential:
-        one_after_another(network, noisy[:sequential], costs[:sequential])
+        one_after_another(network, noisy[:sequential], costs[:sequential], rows)
+    return rows
+
+
+def main(asked: argparse.Namespace) -> None:
+    network, table = opened(asked.case), []
+    for solver in asked.solver.split(","):
+        with using(solver, asked.device):
+            for row in measured(network, asked.hours, asked.sequential, asked.threads):
+                table.append([network.name, solver, asked.device, *row.cells()])
+                print(*(f"{name} {cell}" for name, cell in zip(HEADINGS, table[-1], strict=True)),
+                      sep=", ", flush=True)  # fmt: skip
+    if asked.write:
+        write_table("restore_hours", INTRO, HEADINGS, table)
 
 
 if __name__ == "__main__":
@@ -142,9 +182,9 @@ if __name__ == "__main__":
     parser.add_argument("--hours", type=int, default=8760)
     parser.add_argument("--sequential", type=int, default=100)
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--write", action="store_true", help="results/restore_hours.md")
     asked = parser.parse_args()
     if asked.save:
         save(asked.save, asked.case)
     else:
-        with using(asked.solver, asked.device):
-            main(asked.case, asked.hours, asked.sequential, asked.threads)
+        main(asked)

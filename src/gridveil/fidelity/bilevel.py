@@ -204,7 +204,7 @@ class Bilevel(FidelityMethod):
 
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads, or those of P_RBL with a status that says they do not do."""
-        search = _Search(problem, last_opf=problem.near)
+        search = _Search(problem)
         bands, _ = search.bands
         relaxed = search.nearest(problem.noisy)
         first = search.first(relaxed)

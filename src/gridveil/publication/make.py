@@ -29,6 +29,7 @@ from gridveil.network.source_loads import numbers_at_buses
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.nonlinear_program import SolverVersion
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
+from gridveil.opf.solvers import Solver
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger.records import Entry
@@ -175,8 +176,6 @@ class Basis:
     """What of the source file is published as it stands."""
     post_processing: PostProcessing = NO_POST_PROCESSING
     """What was done to the private loads."""
-    near: OPFResult | None = None
-    """An AC-OPF of private loads, to start from."""
     target_solvers: tuple[SolverVersion, ...] = ()
     """What computed the target, if that took a solve."""
     idle: LoadList = field(default_factory=LoadList.none)
@@ -269,7 +268,7 @@ def certify(
         )
     opf = None
     if basis.band.on_costs or (basis.band is BandKind.DISPATCH and not network.has_costs):
-        opf = _optimum(published, restored.checked, basis.near)
+        opf = _optimum(published.network, restored.checked)
         if not opf.status.solved:
             raise NotSolvedError(f"the network found has no AC-OPF: {opf.status.value}{again}")
     figures = _fidelity(published, opf, basis, restored)
@@ -546,18 +545,19 @@ def _load_rows(published: PublishedCase) -> list[tuple[int, int, float, float, i
     ]
 
 
-def _optimum(
-    published: PublishedCase, checked: OPFResult | None, near: OPFResult | None
-) -> OPFResult:
-    """Return the AC-OPF of the published network: that of the method, where it was of the same.
+def _optimum(network: Network, checked: OPFResult | None) -> OPFResult:
+    """Return the AC-OPF of the published network: that of the method, where it was the same.
 
-    Otherwise it starts from that or from another one near, or else from the published dispatch.
+    An AC-OPF may have several local optima. So it starts as the verifier's does, who knows nothing:
+    one that started near another solution does not count. Ipopt never starts so.
     """
-    network = published.network
-    if checked is not None and _same_but_for_rounding(checked.network, network):
+    if (
+        checked is not None
+        and checked.solver.name == Solver.IPOPT
+        and _same_but_for_rounding(checked.network, network)
+    ):
         return replace(checked, network=network, violations=violations(network, checked.point))
-    start = published.point if checked is None and near is None else None
-    return solve_acopf(network, start=start, near=checked or near)
+    return solve_acopf(network)
 
 
 def _same_but_for_rounding(one: Network, other: Network) -> bool:

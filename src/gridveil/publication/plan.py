@@ -630,8 +630,7 @@ class ReleasePlan:
         except NotSolvedError as error:
             raise NotSolvedError(f"{error}. {self._kept}") from None
         solvers = (*basis.target_solvers, *record.solvers)
-        near = problems[0].near
-        basis = replace(basis, target=target, target_solvers=solvers, near=near)
+        basis = replace(basis, target=target, target_solvers=solvers)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
             is_cut_off = False
