@@ -10,9 +10,11 @@ from pyarrow import parquet
 
 from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
-from gridveil.files import write_atomically
+from gridveil.files import csv_bytes, write_atomically
+from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.network.series.load_series import LoadSeries, hour_times
+from gridveil.network.series.shapes import example_series
 from gridveil.network.series.table import CSV, PARQUET
 from gridveil.network.units import LOAD
 
@@ -109,3 +111,39 @@ def _with_iso_times(table: pa.Table) -> pa.Table:
     columns = {name: table[name] for name in table.column_names}
     columns["time"] = pa.array(texts).take(times.indices)
     return pa.table(columns)
+
+
+def profiles(
+    network: Network | str | Path, output: Path | str, hours: int = 168, seed: int = 1
+) -> Path:
+    """Write made-up profiles of a network's loads, and ratings for them, to try things with.
+
+    Args:
+        network: A network, a case name or the path of a case file.
+        output: The profiles, .parquet or .csv, as `load_series` reads them.
+        hours: How many, from Monday, 2025-01-06 00:00 UTC.
+        seed: What the random numbers come from.
+
+    Returns:
+        The file of ratings beside it: loads.parquet has loads-ratings.csv.
+
+    Raises:
+        GridveilError: The network cannot be opened, or a file not be written.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> ratings = profiles("case5_pjm", mkdtemp() + "/loads.parquet")
+        >>> ratings.name, ratings.read_text().splitlines()[:2]
+        ('loads-ratings.csv', ['bus,number,rating_mva', '2,1,400'])
+    """
+    chosen, target = as_network(network), Path(output)
+    series, ratings = example_series(chosen, hours, seed)
+    save_series(series, chosen, target)
+    beside = target.with_name(f"{target.name.removesuffix(target.suffix)}-ratings.csv")
+    places = zip(chosen.load_buses, chosen.loads.number.tolist(), strict=True)
+    rows = [
+        (bus, number, f"{float(rating):g}")
+        for (bus, number), rating in zip(places, ratings, strict=True)
+    ]
+    write_atomically(beside, csv_bytes(("bus", "number", "rating_mva"), rows), private=True)
+    return beside
