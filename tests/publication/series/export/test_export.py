@@ -112,7 +112,7 @@ def test_pandapower_runs_every_hour(released, tmp_path):
     writer = OutputWriter(net, log_variables=[])
     for variable in ("p_mw", "q_mvar"):
         writer.log_variable("res_load", variable)
-    run_timeseries(net, time_steps=times.step, verbose=False)
+    run_timeseries(net, time_steps=times.step.tolist(), verbose=False, numba=False)
     for variable, values in (("p_mw", series.p), ("q_mvar", series.q)):
         np.testing.assert_allclose(
             writer.output[f"res_load.{variable}"], values * network.base_mva, rtol=1e-9, atol=1e-9
@@ -145,10 +145,7 @@ def test_pypsa_solves_the_same_power_flow(released, tmp_path):
     np.testing.assert_allclose(read.p, series.p, rtol=1e-12)
 
     case = parse_matpower((folder / "network.m").read_text(), "network.m", "case")
-    bus, gens = case.tables["bus"], case.tables["gen"]
-    voltages = dict(zip(bus.column("bus_i"), bus.column("Vm"), strict=True))
-    theirs.buses["v_mag_pu_set"] = [voltages[float(name.split()[1])] for name in theirs.buses.index]
-    assert len(gens.values) >= len(theirs.generators)
+    bus = case.tables["bus"]
     theirs.pf(snapshots=theirs.snapshots[:1])
     angles = np.degrees(theirs.buses_t.v_ang.iloc[0])
     known = dict(zip(bus.column("bus_i"), bus.column("Va"), strict=True))

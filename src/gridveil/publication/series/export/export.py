@@ -1,13 +1,13 @@
 """Writes a released series in the files of another tool."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 
 from gridveil.errors import GridveilError
 from gridveil.files import write_atomically
 from gridveil.network.series.writing import long_table, table_bytes
 from gridveil.publication.folder import refuse_existing, write_folder
+from gridveil.publication.series.export.formats import SeriesFormat
 from gridveil.publication.series.export.gridfm import gridfm_files
 from gridveil.publication.series.export.pandapower import pandapower_files
 from gridveil.publication.series.export.pypsa import pypsa_files
@@ -17,16 +17,6 @@ from gridveil.publication.series.export.released import (
     is_series_folder,
     read_released_series,
 )
-
-
-class SeriesFormat(StrEnum):
-    """What a released series can be written for."""
-
-    PANDAPOWER = "pandapower"
-    PYPSA = "pypsa"
-    GRIDFM = "gridfm"
-    CSV = "csv"
-
 
 Writer = Callable[[ReleasedSeries], tuple[dict[str, bytes], list[str]]]
 _FOLDERS: dict[SeriesFormat, Writer] = {

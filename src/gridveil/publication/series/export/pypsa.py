@@ -40,12 +40,13 @@ def pypsa_files(released: ReleasedSeries) -> tuple[dict[str, bytes], list[str]]:
         "loads-p_set.csv": _series(names, released.p_mw),
         "loads-q_set.csv": _series(names, released.q_mvar),
         "buses.csv": csv_bytes(
-            ("name", "v_nom", "v_mag_pu_min", "v_mag_pu_max"),
+            ("name", "v_nom", "v_mag_pu_min", "v_mag_pu_max", "v_mag_pu_set"),
             zip(
                 _buses(network),
                 base_kv(network).tolist(),
                 network.buses.v_min.tolist(),
                 network.buses.v_max.tolist(),
+                network.case.tables["bus"].column("Vm")[network.buses.row].tolist(),
                 strict=True,
             ),
         ),
