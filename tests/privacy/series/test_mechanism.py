@@ -1,4 +1,4 @@
-"""The proof of the series mechanism, tried to refute: by enumeration, SciPy's chances, and draws."""
+"""The proof of the series mechanism against enumeration, SciPy's chances, and draws."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -79,9 +79,10 @@ def test_outputs_tell_what_the_loss_says(kind, frequencies):
     rates = 1 / np.array(made.scales)
     for _ in range(20):
         output = mean + random.integers(-(10**6), 10**6, mean.shape)
-        chances = stats.dlaplace.logpmf(output - mean, rates).sum() - stats.dlaplace.logpmf(
-            output - far, rates
-        ).sum()
+        chances = (
+            stats.dlaplace.logpmf(output - mean, rates).sum()
+            - stats.dlaplace.logpmf(output - far, rates).sum()
+        )
         assert made.loss(output, one, other) == pytest.approx(chances, rel=1e-6, abs=1e-9)
 
 
@@ -198,7 +199,9 @@ def test_measured_noise_has_the_stated_variance():
     drawn = made.simulate(np.zeros((2, 2, 24), dtype=np.int64), np.random.default_rng(1))
     assert drawn.shape == made.shape
     many = replace(made, alphas=made.alphas * 20_000)
-    noise = many.measured(many.simulate(np.zeros((40_000, 2, 24), np.int64), np.random.default_rng(2)))
+    noise = many.measured(
+        many.simulate(np.zeros((40_000, 2, 24), np.int64), np.random.default_rng(2))
+    )
     for j in range(2):
         found = noise[..., j].var()
         assert found == pytest.approx(made.noise_covariance(0)[j, j], rel=0.05)
