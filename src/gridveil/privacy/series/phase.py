@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -113,7 +114,8 @@ def spending_of_series(
     text = json.dumps({**specification, "base_mva": owner.base_mva}, sort_keys=True)
     hours = mechanism.hourly_losses()
     metric = mechanism.promise.metric
-    epsilon = mechanism.promise.epsilon if metric is Metric.ENERGY else sum(hours.losses)
+    is_energy = metric is Metric.ENERGY
+    epsilon = mechanism.promise.epsilon if is_energy else sum(hours.losses, Fraction(0))
     distances = tuple(alpha * mechanism.base_mva for alpha in mechanism.alphas)
     charge = Charge(epsilon, min(distances), metric)
     window = mechanism.promise.window_hours(mechanism.hours)

@@ -70,7 +70,7 @@ class View:
             lifting = np.einsum("fhg,kfg->fhk", prior.covariance, rows, optimize=True)
             mean = np.einsum("kfh,fh->k", rows, prior.mean)[None]
             within = np.einsum("jfh,fhk->jk", rows, lifting, optimize=True)[None]
-            return cls(mean, within, lifting, prior)
+            return cls(mean, np.asarray(within, float), np.asarray(lifting), prior)
         of_one = np.eye(DAY) if kind is SeriesPromiseKind.ENERGY else directions
         both = np.kron(np.eye(2), of_one)
         lifting = prior.covariance @ both.T
@@ -83,7 +83,8 @@ class View:
                 *weights.shape[:-2], *self.lifting.shape[:-1]
             )
         return np.asarray(
-            np.einsum("fhk,...k->...fh", self.lifting, weights[..., 0, :], optimize=True)
+            np.einsum("fhk,...k->...fh", self.lifting, weights[..., 0, :], optimize=True),
+            np.float64,
         )
 
 
