@@ -16,6 +16,7 @@ from gridveil.privacy.ledger.owner import owner_of
 from gridveil.privacy.ledger.records import Charge, LoadOwner, RegisterChoice, Spending
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import Origin
+from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.series.mechanism import SeriesMechanism
 
 
@@ -91,6 +92,8 @@ def privatise_series(
     """
     check_together(network, series, mechanism)
     asked = spending_of_series(owner_of(network, register), mechanism, conditions)
+    if not ledger.knows(release_id):
+        check_distance(network, asked, ledger.distance_of(asked))
 
     def draw() -> IntArray:
         drawn = mechanism.release(mechanism.to_grid(series.p, series.q))
