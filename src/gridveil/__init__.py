@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gridveil.admm.policy import Policy as Policy
     from gridveil.claims import Claim as Claim
     from gridveil.errors import GridveilError as GridveilError
+    from gridveil.experiments.dataset.make import dataset as dataset
     from gridveil.experiments.paper.reproduce import reproduce as reproduce
     from gridveil.experiments.simulate import (
         Simulation as Simulation,
@@ -76,6 +77,11 @@ if TYPE_CHECKING:
     )
     from gridveil.network.network import Network as Network
     from gridveil.network.problems import CaseError as CaseError
+    from gridveil.network.series.load_series import LoadSeries as LoadSeries
+    from gridveil.network.series.reading import load_series as load_series
+    from gridveil.network.series.shapes import example_series as example_series
+    from gridveil.network.series.writing import profiles as profiles
+    from gridveil.network.series.writing import save_series as save_series
     from gridveil.opf.acopf import (
         OPFResult as OPFResult,
     )
@@ -165,6 +171,7 @@ if TYPE_CHECKING:
         release as release,
     )
     from gridveil.publication.planning import plan as plan
+    from gridveil.publication.series.export.export import export_series as export_series
     from gridveil.publication.verification.verify import (
         Verification as Verification,
     )
@@ -179,6 +186,7 @@ _MODULES = {
     "admm.policy": ["Policy"],
     "claims": ["Claim"],
     "errors": ["GridveilError"],
+    "experiments.dataset.make": ["dataset"],
     "experiments.paper.reproduce": ["reproduce"],
     "experiments.simulate": ["Simulation", "simulate"],
     "experiments.study": ["Study"],
@@ -201,6 +209,10 @@ _MODULES = {
     "network.marginal_costs": ["with_marginal_costs"],
     "network.network": ["Network"],
     "network.problems": ["CaseError"],
+    "network.series.load_series": ["LoadSeries"],
+    "network.series.reading": ["load_series"],
+    "network.series.shapes": ["example_series"],
+    "network.series.writing": ["profiles", "save_series"],
     "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
     "opf.pandapower": ["ConversionWarning", "from_pandapower", "to_pandapower"],
     "opf.solvers": ["Solver", "using"],
@@ -231,6 +243,7 @@ _MODULES = {
     "publication.make": ["Release"],
     "publication.plan": ["ReleasePlan", "plan_release", "release"],
     "publication.planning": ["plan"],
+    "publication.series.export.export": ["export_series"],
     "publication.verification.verify": ["Verification", "verify"],
 }
 """Where each public name lives; a module is imported when one of its names is first used."""

@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
+from gridveil.cli.dataset import dataset
 from gridveil.cli.export import export
 from gridveil.cli.federation import (
     assemble,
@@ -23,6 +24,7 @@ from gridveil.cli.federation import (
 )
 from gridveil.cli.ledger import ledger
 from gridveil.cli.plan import plan
+from gridveil.cli.profiles import profiles
 from gridveil.cli.release import release
 from gridveil.cli.reproduce import reproduce
 from gridveil.cli.simulate import simulate
@@ -89,6 +91,8 @@ app.command()(verify)
 app.command()(export)
 app.command()(solve)
 app.command()(cases)
+app.command()(profiles)
+app.command()(dataset)
 app.command()(simulate)
 app.command()(sweep)
 app.command()(results)
