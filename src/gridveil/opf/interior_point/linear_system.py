@@ -30,7 +30,7 @@ _STEPS = 60
 _MANY_STEPS = 10
 _FALL, _SHARE, _FLOOR = 1e-2, 1e-4, 1e-10
 """Conjugate gradients end when their residual has fallen by the first factor in the norm of the
-weights, and is below the second times ‖r₂‖ or below the third."""
+weights, is below the second times ‖r₂‖ or below the third, and changes u by the first at most."""
 _PRECISION = 1e-6
 """Relative residual of the first equation that a refinement follows; only rounding makes it."""
 _GOOD, _BAD = 1e-8, 1e-6
@@ -187,7 +187,8 @@ class LinearSystem:
             z = self._preconditioner * r
             rz, before = (r * z).sum(axis=1), rz
             steps = steps + running
-            running = running & ((rz > enough) | (_norm(xp, r) > goal))
+            loose = _norm(xp, z) > _FALL * _norm(xp, u)
+            running = running & ((rz > enough) | (_norm(xp, r) > goal) | loose)
             p = z + xp.where(running, rz / xp.where(running, before, 1.0), 0.0)[:, None] * p
         self._effort.gradient_steps += int(steps.sum())
         self._steps_now = xp.maximum(self._steps_now, steps)
