@@ -10,7 +10,7 @@ from gridveil.admm.backends.base import Backend
 from gridveil.admm.backends.cpu import CpuBackend, all_threads, compile_agents
 from gridveil.admm.backends.cuda.session import batch_size, cuda_backend
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import chosen_device
 from gridveil.admm.draw import Draw
 from gridveil.admm.history import History, concatenated, empty_history
 from gridveil.admm.initial_state import initial_states
@@ -18,6 +18,7 @@ from gridveil.admm.iteration import ITERATIONS_WITHIN_TOLERANCE
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.result import AgentRun
+from gridveil.device import Device
 from gridveil.errors import GridveilError
 from gridveil.opf.status import Status
 
@@ -44,7 +45,7 @@ def run_agents(
         stop: Asks the run to stop once it is set.
         alone: Whether the run may use all threads of a CPU.
     """
-    on_gpu = chosen_device(options.device, len(layout.rate)) is Device.CUDA
+    on_gpu = chosen_device(options.device, len(layout.rate)) is Device.GPU
     compile_agents(layout, draw, options)
     problem = fingerprint(layout, draw, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
@@ -99,7 +100,7 @@ def run_together(
         histories = [empty_history() for _ in batch]
         if stop.is_set():
             not_run = zip(states, histories, strict=True)
-            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0, Device.CUDA) for one in not_run]
+            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0, Device.GPU) for one in not_run]
             continue
 
         def on_finished(finished: int, before: int = first) -> None:

@@ -15,6 +15,7 @@ from gridveil.cli.options import (
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DeviceOption,
     DispatchOption,
     DispatchSourceOption,
     FidelityOptions,
@@ -23,6 +24,7 @@ from gridveil.cli.options import (
     NewRegisterOption,
     NoiseOptions,
     RegisterOption,
+    SolverOption,
 )
 from gridveil.cli.output import console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
@@ -75,6 +77,8 @@ def plan(
         typer.Option("-o", "--output", help="Also write the forecast as a page (HTML)."),
     ] = None,
     public_injections: PublicInjectionsOption = "",
+    solver: SolverOption = None,
+    device: DeviceOption = None,
 ) -> None:
     """Forecast a release by simulation: how good its loads and costs will be. Spends nothing.
 
@@ -98,6 +102,8 @@ def plan(
             **vars(fidelity),
             **chosen,
             agents=options,
+            solver=solver,
+            device=device,
             notify=progress.phase,
         )
     if output is not None:

@@ -24,6 +24,7 @@ from gridveil.publication.statements import (
     LARGEST_BASE,
     SMALLEST_BASE,
     SOFTWARE,
+    SOLVERS,
     TARGET_PRIVATE,
     invariants,
     is_plausible_base,
@@ -231,6 +232,10 @@ def _named(certificate: Certificate) -> Claim:
     software = certificate.software
     if not (software.keys() <= SOFTWARE and all(map(_VERSION.fullmatch, software.values()))):
         return claim("release", claimed, "its software is other than versions", ok=False)
+    for solve in certificate.solves or ():
+        if solve.solver not in SOLVERS or software.get(solve.solver) != solve.version:
+            found = "a solver that is not among its software"
+            return claim("release", claimed, found, ok=False)
     return stated("release", claimed, "names and versions of software are the owner's words")
 
 
