@@ -66,6 +66,8 @@ class Guarantee:
     """The distance of each load, in p.u., where they differ; `distance` is then the least."""
     warning: str = ""
     """What a user should know beforehand; unlike a caution it does not stop a release."""
+    subject: str = "a load"
+    """What has the private values, for the sentence."""
 
     @property
     def largest_distance(self) -> float | None:
@@ -75,7 +77,14 @@ class Guarantee:
     def sentence(self, base_mva: float) -> str:
         """Return the promise in plain words, with distances in MVA or per cent."""
         return promise(
-            self.epsilon, self.delta, self.distance, base_mva, self.pairs, self.caution, self.floor
+            self.epsilon,
+            self.delta,
+            self.distance,
+            base_mva,
+            self.pairs,
+            self.caution,
+            self.floor,
+            self.subject,
         )
 
 
@@ -87,6 +96,7 @@ def promise(
     pairs: str,
     caution: str,
     floor: float | None = None,
+    subject: str = "a load",
 ) -> str:
     """Return a promise in plain words; the arguments are those of `Guarantee`."""
     if distance is not None:
@@ -97,7 +107,7 @@ def promise(
             pairs = pairs.replace(f"{{{name}}}", f"{number:g}")
     but = f", but for a probability of at most {delta:g}" if delta else ""
     return (
-        f"Whatever else someone knows, seeing the private value of a load changes the odds they "
+        f"Whatever else someone knows, seeing the private value of {subject} changes the odds they "
         f"give to {pairs} by a factor of at most {_factor(epsilon)}{but} "
         f"(ε = {epsilon:g}, δ = {delta:g}). {caution}"
     ).strip()

@@ -10,6 +10,7 @@ class Metric(Enum):
     ABSOLUTE = "absolute"
     RELATIVE = "relative"
     LOG = "log"
+    """Sums of |Δ ln v| over the numbers of a circuit or a generator."""
     ENERGY = "energy"
     """|ΔP| + |ΔQ| added up over all hours in which two series differ, in MVAh."""
 

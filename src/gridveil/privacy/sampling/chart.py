@@ -103,14 +103,15 @@ def chart_from_grid(steps: IntArray, floor: Fraction, step: Fraction) -> FloatAr
 
     The arithmetic is that of the proof above, so that every machine finds the same doubles.
     """
-    most = _most_steps(step)
+    most = most_steps(step)
     u, tau = (np.clip(steps, -most, most) * float(step)).T
     p = float(floor) * _sinh(u)
     q = float(floor) * _cosh(u) * _sinh(tau)
     return np.stack([p, q], axis=1)
 
 
-def _most_steps(step: Fraction) -> int:
+def most_steps(step: Fraction) -> int:
+    """Return the most steps of a coordinate, to which others are clamped."""
     return LARGEST_COORDINATE * step.denominator // step.numerator
 
 
@@ -133,7 +134,7 @@ def _asinh_steps(ratio: FloatArray, exactly: Callable[[int], Decimal], step: Fra
         exactly: The i-th ratio in 60 digits.
         step: The grid step.
     """
-    most = _most_steps(step)
+    most = most_steps(step)
     with np.errstate(over="ignore"):
         proposed = np.clip(np.rint(np.arcsinh(ratio) / float(step)), -most, most)
     steps = proposed.astype(np.int64)
@@ -147,7 +148,7 @@ def certified(ratio: FloatArray, steps: IntArray, step: Fraction) -> BoolArray:
 
     False says nothing about the steps: they may be right.
     """
-    most = _most_steps(step)
+    most = most_steps(step)
     whole = steps.astype(np.float64)
     lower, upper = (_sinh((whole + reach) * float(step)) for reach in (-_REACH, _REACH))
     above = (steps == -most) | (lower + _MARGIN * np.abs(lower) <= ratio)
@@ -164,7 +165,7 @@ def _steps_exactly(ratio: Decimal, step: Fraction, most: int) -> int:
     return -whole if ratio.is_signed() else whole
 
 
-def _exp(x: FloatArray) -> FloatArray:
+def exponential(x: FloatArray) -> FloatArray:
     """Return e^x for 0 ≤ x ≤ 301, off by less than 2^-50 of itself."""
     doublings = np.rint(x * _PER_LN2)
     rest = (x - doublings * _LN2_HIGH) - doublings * _LN2_LOW
@@ -174,14 +175,14 @@ def _exp(x: FloatArray) -> FloatArray:
 def _sinh(x: FloatArray) -> FloatArray:
     """Return sinh x for |x| ≤ 301, off by less than 2^-49 of itself."""
     size = np.abs(x)
-    power = _exp(size)
+    power = exponential(size)
     near = np.minimum(size, 1.0)
     series = near * _polynomial(near * near, _SINH_TERMS)
     return np.copysign(np.where(size > 1, (power - 1 / power) / 2, series), x)
 
 
 def _cosh(x: FloatArray) -> FloatArray:
-    power = _exp(np.abs(x))
+    power = exponential(np.abs(x))
     return np.asarray((power + 1 / power) / 2)
 
 
