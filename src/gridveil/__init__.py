@@ -152,6 +152,13 @@ if TYPE_CHECKING:
     from gridveil.privacy.phase import (
         simulate_loads as simulate_loads,
     )
+    from gridveil.privacy.quantities.base import ProtectedQuantity as ProtectedQuantity
+    from gridveil.privacy.quantities.log_laplace import LogLaplace as LogLaplace
+    from gridveil.privacy.quantities.phase import NoisyQuantities as NoisyQuantities
+    from gridveil.privacy.quantities.phase import privatise_quantities as privatise_quantities
+    from gridveil.privacy.quantities.phase import simulate_quantities as simulate_quantities
+    from gridveil.privacy.quantities.registry import QUANTITIES as QUANTITIES
+    from gridveil.privacy.quantities.registry import protect as protect
     from gridveil.privacy.ratings import PublicRatings as PublicRatings
     from gridveil.privacy.ratings import read_ratings as read_ratings
     from gridveil.publication import ledger as ledger
@@ -233,6 +240,14 @@ _MODULES = {
     "privacy.mechanisms.registry": ["MECHANISMS", "make_mechanism"],
     "privacy.mechanisms.relative_laplace": ["RelativeLaplace"],
     "privacy.mechanisms.rated_laplace": ["RatedLaplace"],
+    "privacy.quantities.base": ["ProtectedQuantity"],
+    "privacy.quantities.log_laplace": ["LogLaplace"],
+    "privacy.quantities.phase": [
+        "NoisyQuantities",
+        "privatise_quantities",
+        "simulate_quantities",
+    ],
+    "privacy.quantities.registry": ["QUANTITIES", "protect"],
     "privacy.ratings": ["PublicRatings", "read_ratings"],
     "privacy.phase": ["NoisyLoads", "privatise", "simulate_loads"],
     "publication.costs": ["PublicCosts"],

@@ -70,7 +70,7 @@ def _registers(transaction: Transaction, history: list[Event]) -> Iterator[str]:
     seen: dict[str, str] = {}
     for event in history:
         content, name = event.content, event.content.get("register")
-        if event.kind not in ("register", "loads") or name is None:
+        if event.kind not in ("register", "loads", "elements") or name is None:
             continue
         first, renamed = content.get("first_account", 0), content.get("renamed", {})
         keys = {a: renamed.get(key, key) for a, key in said.get(name, {}).items()}
@@ -78,8 +78,8 @@ def _registers(transaction: Transaction, history: list[Event]) -> Iterator[str]:
         said[name] = {**keys, **dict(enumerate(added, first))}
         if "seen" in content:
             seen[name] = content["seen"]
-        if event.kind == "loads" and not _has_inherited(transaction, event):
-            yield f"row {event.row}: what loads inherited is not what the row says"
+        if event.kind != "register" and not _has_inherited(transaction, event):
+            yield f"row {event.row}: what {event.kind} inherited is not what the row says"
     held: dict[str, dict[int, str]] = {}
     for id_, name in transaction.all("SELECT id, name FROM registers"):
         accounts = transaction.all("SELECT id, key FROM accounts WHERE register = ?", (id_,))

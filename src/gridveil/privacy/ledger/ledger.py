@@ -41,9 +41,11 @@ from gridveil.privacy.ledger.balances import (
 )
 from gridveil.privacy.ledger.chain import append, digest_of, events, json_of, now
 from gridveil.privacy.ledger.copying import Tables, read_tables, refuse_filled, write_tables
+from gridveil.privacy.ledger.elements import record_elements, resolve_elements
 from gridveil.privacy.ledger.inspection import Inspection, inspect
 from gridveil.privacy.ledger.postgresql import PostgreSQLStore, is_address, shown_place
 from gridveil.privacy.ledger.records import (
+    LOAD,
     Account,
     BudgetExceededError,
     Cap,
@@ -72,6 +74,9 @@ from gridveil.privacy.relative_distance import relative_distance_at
 PATH_VARIABLE = "GRIDVEIL_LEDGER"
 NEW = "no earlier release of any load is known here"
 """What a ledger says that knows no release."""
+
+Part = tuple[str, Spending, Callable[[], IntArray]]
+"""The id of a release, what it asks for, and what draws its private values."""
 
 Place = Path | str
 """A path, or the address of a database: postgresql://…"""
@@ -130,32 +135,27 @@ class Ledger:
 
         `draw` is called only for an id that is not in the ledger yet.
         """
-        if not release_id.strip():
-            raise GridveilError("a release needs an id")
-        if not release_id.isprintable():
-            raise GridveilError("a release id must be printable text")
+        (values,) = self.spend_together([(release_id, spending, draw)])
+        return values
 
-        def task(transaction: Transaction) -> IntArray:
-            found = resolve(transaction, spending.owner)
-            stored = _stored(transaction, release_id, spending, found)
-            if stored is not None:
-                return stored
-            found = record(transaction, spending.owner, found)
-            asked = _at_floor(transaction, spending, found)
-            _note_distance(transaction, found, asked)
-            _note_window(transaction, found, asked)
-            allowed = _refuse_overspending(transaction, asked, found)
-            values = draw()
-            _store_release(transaction, release_id, asked, found, values, allowed)
-            return values
+    def spend_together(self, parts: Sequence[Part]) -> list[IntArray]:
+        """Charge several releases at once, all of them or none, and return their private values.
 
-        return self._store.work(task)
+        Args:
+            parts: Of each its id, what it asks for, and how it is drawn.
+        """
+        for release_id, _, _ in parts:
+            if not release_id.strip():
+                raise GridveilError("a release needs an id")
+            if not release_id.isprintable():
+                raise GridveilError("a release id must be printable text")
+        return self._store.work(lambda t: [_spend(t, *part) for part in parts])
 
     def check(self, spending: Spending) -> Fraction:
         """Return what a release would cost, or raise `BudgetExceededError`; change nothing."""
 
         def task(transaction: Transaction) -> Fraction:
-            found = resolve(transaction, spending.owner)
+            found = _resolve(transaction, spending)
             asked = _at_floor(transaction, spending, found)
             return _refuse_overspending(transaction, asked, found).cost
 
@@ -165,7 +165,7 @@ class Ledger:
         """Return the least that any of the loads has left, at the distance they are counted at."""
 
         def task(transaction: Transaction) -> Fraction:
-            found = resolve(transaction, spending.owner)
+            found = _resolve(transaction, spending)
             asked = _at_floor(transaction, spending, found)
             balances, _, sums = _balances(transaction, asked, found)
             left = (one.cap.epsilon - sums.at(one.spent, one.cap) for one in balances)
@@ -176,14 +176,14 @@ class Ledger:
     def spent_elsewhere(self, spending: Spending) -> dict[str, Fraction]:
         """Return the most that any of the loads has spent in promises of other metrics."""
         return self._store.work(
-            lambda t: _spent_elsewhere(t, resolve(t, spending.owner), spending), write=False
+            lambda t: _spent_elsewhere(t, _resolve(t, spending), spending), write=False
         )
 
     def distance_of(self, spending: Spending) -> Fraction | None:
         """Return the distance at which the budget of a release's register is counted."""
 
         def task(transaction: Transaction) -> Fraction | None:
-            found = resolve(transaction, spending.owner)
+            found = _resolve(transaction, spending)
             number = 0 if found.register is None else found.register.id
             return Caps(transaction, number, spending.charge.metric).distance(None)
 
@@ -196,7 +196,7 @@ class Ledger:
 
     def register_of(self, spending: Spending) -> str:
         """Return the name of the register that a release would be charged to."""
-        return self._store.work(lambda t: resolve(t, spending.owner), write=False).name
+        return self._store.work(lambda t: _resolve(t, spending), write=False).name
 
     def registers(self) -> list[str]:
         """Return the names of all registers, the oldest first."""
@@ -380,6 +380,33 @@ class Ledger:
         return [e for e in events(rows) if register in (None, e.content.get("register"))]
 
 
+def _spend(
+    transaction: Transaction, release_id: str, spending: Spending, draw: Callable[[], IntArray]
+) -> IntArray:
+    found = _resolve(transaction, spending)
+    stored = _stored(transaction, release_id, spending, found)
+    if stored is not None:
+        return stored
+    if spending.kind == LOAD:
+        found = record(transaction, spending.owner, found)
+    else:
+        found = record_elements(transaction, spending, found)
+    asked = _at_floor(transaction, spending, found)
+    _note_distance(transaction, found, asked)
+    _note_window(transaction, found, asked)
+    allowed = _refuse_overspending(transaction, asked, found)
+    values = draw()
+    _store_release(transaction, release_id, asked, found, values, allowed)
+    return values
+
+
+def _resolve(transaction: Transaction, spending: Spending) -> Resolution:
+    """Find the accounts that a release charges, before any of it is written."""
+    if spending.kind == LOAD:
+        return resolve(transaction, spending.owner)
+    return resolve_elements(transaction, spending)
+
+
 LedgerLike = Ledger | Path | str
 """An open ledger, or the place of one."""
 
@@ -475,7 +502,7 @@ def _stored(
         found.register is not None
         and register == found.register.id
         and specification == spending.specification
-        and sorted(drawn_for) == sorted(map(list, spending.owner.keys))
+        and sorted(drawn_for) == sorted(map(list, spending.keys))
         and (first_hour, losses) == _hours(spending)
     )
     if not same:
@@ -485,7 +512,7 @@ def _stored(
         )
     values = np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(len(drawn_for), -1)
     position = {tuple(keys): i for i, keys in enumerate(drawn_for)}  # rows may be in another order
-    return np.asarray(values[[position[tuple(keys)] for keys in spending.owner.keys]])
+    return np.asarray(values[[position[tuple(keys)] for keys in spending.keys]])
 
 
 @dataclass(frozen=True)
@@ -515,7 +542,7 @@ def _store_release(
     is_first = not transaction.all("SELECT 1 FROM releases LIMIT 1")
     charged = [
         (found.accounts[key], charge)
-        for keys, charge in zip(spending.owner.keys, spending.charges, strict=True)
+        for keys, charge in zip(spending.keys, spending.charges, strict=True)
         for key in keys
     ]
     steps = np.ascontiguousarray(values, dtype=">i8").tobytes()
@@ -555,7 +582,7 @@ def _store_release(
 
 
 def _names(spending: Spending) -> str:
-    return json_of([list(keys) for keys in spending.owner.keys])
+    return json_of([list(keys) for keys in spending.keys])
 
 
 def _hours(spending: Spending) -> tuple[int | None, str | None]:
@@ -582,7 +609,7 @@ def _note_distance(transaction: Transaction, found: Resolution, spending: Spendi
     caps = Caps(transaction, register.id, metric)
     new: dict[str | None, tuple[int, Fraction]] = {}
     if spending.distances is not None:
-        for keys, distance in zip(spending.owner.keys, spending.distances, strict=True):
+        for keys, distance in zip(spending.keys, spending.distances, strict=True):
             for key in keys:
                 if caps.distance(found.accounts[key]) is None:
                     new[key] = found.accounts[key], distance
@@ -623,7 +650,7 @@ def _balances(
     sums = sums_of(transaction, metric, register) if register else Sums({})
     heritage = inherited(transaction, found, metric)
     balances = []
-    for keys, charge in zip(spending.owner.keys, spending.charges, strict=True):
+    for keys, charge in zip(spending.keys, spending.charges, strict=True):
         for key in keys:
             account = found.accounts.get(key)
             cap = caps.of(account)
@@ -680,7 +707,7 @@ def _spent_elsewhere(
     """Return the most that any of the loads has spent in each other metric."""
     if found.register is None:
         return {}
-    charged = [found.accounts.get(key) for keys in spending.owner.keys for key in keys]
+    charged = [found.accounts.get(key) for keys in spending.keys for key in keys]
     most: dict[str, Fraction] = {}
     for metric in Metric:
         sums = sums_of(transaction, metric, found.register.id)
@@ -715,12 +742,13 @@ def _over_budget(
         for _, before, cost, cap in over
     )
     advice = f"Release with ε of at most {float(possible):g}, or raise" if possible else "Raise"
-    others = f" and {len(over) - 1} more loads" if len(over) > 1 else ""
+    what = "load" if spending.kind == LOAD else "element"
+    others = f" and {len(over) - 1} more {what}s" if len(over) > 1 else ""
     return BudgetExceededError(
         f"over budget: {key} of {spending.owner.label}{others}. It has spent ε = "
         f"{float(before):g} of its cap of {float(cap.epsilon):g}, counted at "
         f"{cap.counted(metric)}, and this release would cost {float(cost):g} more. "
-        f"Every release of a load adds to what can be learnt about it. {advice} the cap with "
+        f"Every release of a{'n' if what == 'element' else ''} {what} adds to what can be learnt about it. {advice} the cap with "
         "'gridveil ledger cap' if that weaker protection is acceptable"
     )
 
@@ -801,4 +829,5 @@ def _summary(accounts: Sequence[Account]) -> str:
         return "nothing spent"
     registers = len({account.register for account in spent})
     least = float(min(account.left for account in spent))
-    return f"{len(spent)} loads of {registers} networks, at least ε = {least:g} left for each"
+    what = "loads" if all(account.kind == LOAD for account in spent) else "loads and elements"
+    return f"{len(spent)} {what} of {registers} networks, at least ε = {least:g} left for each"

@@ -101,7 +101,7 @@ def likeness(loads: Mapping[str, Tokens], register: Sequence[KnownLoad]) -> Like
     alike = (
         agreeing
         or _stand_among_the_same(list(ours.values()), list(theirs.values()))
-        or _have_the_same_structure(loads, {known.key: known.around for known in register})
+        or have_the_same_structure(loads, {known.key: known.around for known in register})
     )
     if alike:
         return Likeness.LIKE
@@ -259,8 +259,13 @@ def _stand_among_the_same(ours: Sequence[Tokens], theirs: Sequence[Tokens]) -> b
     )
 
 
-def _have_the_same_structure(loads: Mapping[str, Tokens], register: Mapping[str, Tokens]) -> bool:
-    """Whether loads of the same keys have the same neighbours, or many the same structure."""
+def have_the_same_structure(loads: Mapping[str, Tokens], register: Mapping[str, Tokens]) -> bool:
+    """Whether loads of the same keys have the same neighbours, or many the same structure.
+
+    Args:
+        loads: What stands around the loads of a network, by key.
+        register: The same of accounts.
+    """
     ours = {key: around - branches_of(around) for key, around in loads.items()}
     theirs = {key: around - branches_of(around) for key, around in register.items()}
     fewer, more = sorted((len(loads), len(register)))

@@ -17,7 +17,7 @@ LOAD = "load"
 """The kind of an account that is a load."""
 _SAID = (
     "release", "register", "network", "charge", "cap", "distance", "metric", "group", "to",
-    "reason",
+    "reason", "of",
 )  # fmt: skip
 
 
@@ -139,12 +139,21 @@ class Spending:
     """The distance of each load of the owner, where they differ; that of `charge` is the least."""
     window: int | None = None
     """Within how many hours its promise counts: the first release of a register decides."""
+    kind: str = LOAD
+    """What is charged: the loads of the owner, or a quantity of elements of its network."""
+    elements: tuple[str, ...] = ()
+    """The accounts of these elements, where it is not the loads."""
+
+    @property
+    def keys(self) -> Sequence[tuple[str, ...]]:
+        """For each row of values, the accounts that are charged."""
+        return self.owner.keys if self.kind == LOAD else [(key,) for key in self.elements]
 
     @property
     def charges(self) -> list[Charge]:
-        """What is taken of the budget of each load."""
+        """What is taken of the budget of each load or element."""
         if self.distances is None:
-            return [self.charge] * len(self.owner.keys)
+            return [self.charge] * len(self.keys)
         of = {distance: replace(self.charge, distance=distance) for distance in self.distances}
         return [of[distance] for distance in self.distances]
 
@@ -154,15 +163,19 @@ class Spending:
         return max(hours.losses) if is_energy else sum(hours.losses, Fraction(0))
 
     def __post_init__(self) -> None:
+        if (self.kind == LOAD) != (not self.elements) or len(set(self.elements)) < len(
+            self.elements
+        ):
+            raise GridveilError("elements are charged by a kind and by names, each of its own")
         if self.distances is not None and (
-            len(self.distances) != len(self.owner.keys)
+            len(self.distances) != len(self.keys)
             or self.charge.distance != min(self.distances, default=None)
         ):
             raise GridveilError("a distance for each load is needed, and the least of them")
         if self.hours is not None and self._of_all_hours(self.hours) != self.charge.epsilon:
             raise GridveilError("epsilon must be the sum of the losses of all hours")
         is_of_sum = self.charge.metric in (Metric.ABSOLUTE, Metric.ENERGY)
-        if not is_of_sum and any(len(keys) > 1 for keys in self.owner.keys):
+        if not is_of_sum and any(len(keys) > 1 for keys in self.keys):
             raise GridveilError(
                 "the slice has the loads of a bus as their sum: a promise in per cent of the sum "
                 "says nothing of each. Split the network anew, or give α in MVA"

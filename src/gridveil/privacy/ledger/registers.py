@@ -79,7 +79,7 @@ class RegisterUnclearError(GridveilError):
 def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
     """Find the register of an owner's loads, or refuse where only the owner can say."""
     chosen = owner.register
-    registers = _all(transaction)
+    registers = all_registers(transaction)
     same_digest = _exactly(transaction, owner)
     if chosen is None and same_digest is not None and not _is_disputed(transaction, same_digest):
         return _known_as_it_is(transaction, same_digest)
@@ -95,11 +95,7 @@ def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
     compared = {register: _likeness(transaction, register, owner) for register in registers}
     alike = [register for register, kind in compared.items() if kind is not Likeness.OTHER]
     if chosen is not None:
-        if any(register.name == chosen.name for register in registers):
-            raise GridveilError(
-                f"--new-register: there is a register {_quoted(chosen.name)} already; choose "
-                "another name, or say --register for the loads it holds"
-            )
+        refuse_taken_name(chosen.name, registers)
         names = tuple(register.name for register in alike)
         return Resolution(None, chosen.name, {}, tuple(owner.around), alike=names)
     same = [register for register in alike if compared[register] is Likeness.SAME]
@@ -107,9 +103,18 @@ def resolve(transaction: Transaction, owner: LoadOwner) -> Resolution:
     if len(same) == 1 and certain == same:
         return _matched(transaction, same[0], owner)
     if alike:
-        raise _unclear(owner, alike)
-    name = _free_name(owner.label, {register.name for register in registers})
+        raise unclear(owner, alike)
+    name = free_name(owner.label, {register.name for register in registers})
     return Resolution(None, name, {}, tuple(owner.around))
+
+
+def refuse_taken_name(name: str, registers: Sequence[Register]) -> None:
+    """Refuse a new register with the name of another one."""
+    if any(register.name == name for register in registers):
+        raise GridveilError(
+            f"--new-register: there is a register {_quoted(name)} already; choose "
+            "another name, or say --register for the loads it holds"
+        )
 
 
 def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Resolution:
@@ -117,7 +122,7 @@ def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Res
     around, digest = owner.around, _digest(owner)
     if found.register is not None and found.register.digest == digest:
         return found
-    first = _next_id(transaction, "accounts")
+    first = next_id(transaction, "accounts")
     added = {key: first + i for i, key in enumerate(found.missing)}
     register = found.register or _new_register(transaction, owner, found, digest)
     renamed = _rename(transaction, register, found)
@@ -139,8 +144,8 @@ def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Res
     )
     transaction.run("UPDATE registers SET digest = ? WHERE id = ?", (digest, register.id))
     may_be = {accounts[key]: others for key, others in found.may_be.items()}
-    heirs = _heritage(transaction, register, may_be)
-    bound = _bound(transaction, may_be)
+    heirs = heritage(transaction, register, may_be)
+    bound = bound_to(transaction, may_be)
     content = {
         "register": register.name,
         "first_account": first,
@@ -154,7 +159,7 @@ def record(transaction: Transaction, owner: LoadOwner, found: Resolution) -> Res
         }
         append(transaction, "register", content)
         return Resolution(register, register.name, accounts, ())
-    _add_to_sums(transaction, heirs)
+    add_to_sums(transaction, heirs)
     content |= {
         "added": list(added),
         "renamed": renamed,
@@ -190,7 +195,7 @@ def inherited(transaction: Transaction, found: Resolution, metric: Metric) -> Sp
     if found.register is None:
         return Spent({})
     others = frozenset[int]().union(*(found.may_be.get(key, ()) for key in found.missing))
-    rows = _heritage(transaction, found.register, {_NOBODY: others})
+    rows = heritage(transaction, found.register, {_NOBODY: others})
     return Spent(
         {distance_of(at): Fraction(epsilon) for _, of, at, epsilon in rows if of == metric.value}
     )
@@ -198,7 +203,7 @@ def inherited(transaction: Transaction, found: Resolution, metric: Metric) -> Sp
 
 def register_named(transaction: Transaction, name: str) -> Register:
     """Return a register by its name."""
-    registers = _all(transaction)
+    registers = all_registers(transaction)
     for register in registers:
         if register.name == name:
             return register
@@ -206,8 +211,9 @@ def register_named(transaction: Transaction, name: str) -> Register:
 
 
 def accounts_of(transaction: Transaction, register: Register, keys: Sequence[str]) -> list[int]:
-    """Return the accounts of some loads of a register, by their keys."""
-    known = _accounts(transaction, register.id)
+    """Return the accounts of some loads or elements of a register, by their keys."""
+    rows = transaction.all("SELECT key, id FROM accounts WHERE register = ?", (register.id,))
+    known = {**dict(rows), **_accounts(transaction, register.id)}
     for key in keys:
         if key not in known:
             raise GridveilError(
@@ -223,7 +229,7 @@ def add_loads(transaction: Transaction, register: Register, keys: Sequence[str],
     for key in keys:
         if key in known:
             raise GridveilError(f"register {_quoted(register.name)} has a load {_quoted(key)}")
-    first, added = _next_id(transaction, "accounts"), list(dict.fromkeys(keys))
+    first, added = next_id(transaction, "accounts"), list(dict.fromkeys(keys))
     transaction.run_many(
         "INSERT INTO accounts VALUES (?, ?, ?, ?)",
         ((first + i, register.id, LOAD, key) for i, key in enumerate(added)),
@@ -257,7 +263,7 @@ def _is_disputed(transaction: Transaction, register: Register) -> bool:
 
 
 def _likeness(transaction: Transaction, register: Register, owner: LoadOwner) -> Likeness:
-    known = _known(transaction, register)
+    known = known_loads(transaction, register)
     found = likeness(owner.around, known)
     if found is Likeness.SAME:
         return found
@@ -284,7 +290,7 @@ def _all_branches(owner: LoadOwner) -> frozenset[str]:
 
 
 def _matched(transaction: Transaction, register: Register, owner: LoadOwner) -> Resolution:
-    found = match(owner.around, _known(transaction, register))
+    found = match(owner.around, known_loads(transaction, register))
     missing = tuple(key for key in owner.around if key not in found.accounts)
     may_be, absent = found.may_be, found.absent
     if owner.is_part and owner.network == register.network:  # loads of other parties are not here
@@ -296,12 +302,12 @@ def _refuse_loads_of_others(transaction: Transaction, owner: LoadOwner, found: R
     """Refuse loads that are new to the register they are said to belong to, but not to another."""
     assert found.register is not None
     missing = {key: owner.around[key] for key in found.missing}
-    for register in _all(transaction) if missing else ():
+    for register in all_registers(transaction) if missing else ():
         if register == found.register:
             continue
         if _likeness(transaction, register, owner) is Likeness.OTHER:
             continue
-        known = match(missing, _known(transaction, register)).accounts
+        known = match(missing, known_loads(transaction, register)).accounts
         if known:
             raise RegisterUnclearError(
                 f"{owner.label} has {len(missing)} loads that are new to the register "
@@ -316,7 +322,7 @@ def _refuse_loads_of_others(transaction: Transaction, owner: LoadOwner, found: R
 def _new_register(
     transaction: Transaction, owner: LoadOwner, found: Resolution, digest: str
 ) -> Register:
-    register = Register(_next_id(transaction, "registers"), found.name, owner.network, digest, 0)
+    register = Register(next_id(transaction, "registers"), found.name, owner.network, digest, 0)
     transaction.run(
         "INSERT INTO registers VALUES (?, ?, ?, ?, 0)",
         (register.id, register.name, register.network, register.digest),
@@ -359,7 +365,7 @@ class _Charged:
     is_dated: bool
 
 
-def _heritage(
+def heritage(
     transaction: Transaction, register: Register, may_be: Mapping[int, AbstractSet[int]]
 ) -> list[tuple[int, str, str, str]]:
     """Return what accounts inherit of others that they may be: account, metric, distance and ε.
@@ -387,7 +393,7 @@ def _heritage(
     return sorted(rows)
 
 
-def _bound(
+def bound_to(
     transaction: Transaction, may_be: Mapping[int, AbstractSet[int]]
 ) -> list[tuple[int, int]]:
     """Return which accounts may be others that have a cap of their own, or an owner in common."""
@@ -430,7 +436,8 @@ def _sums(theirs: Iterable[_Charged], own: Iterable[_Charged]) -> dict[tuple[str
     return sums
 
 
-def _add_to_sums(transaction: Transaction, rows: Iterable[tuple[int, str, str, str]]) -> None:
+def add_to_sums(transaction: Transaction, rows: Iterable[tuple[int, str, str, str]]) -> None:
+    """Add what accounts inherit to what they have spent."""
     for account, metric, distance, epsilon in rows:
         held = transaction.all(
             "SELECT epsilon FROM sums WHERE account = ? AND metric = ? AND distance = ?",
@@ -449,7 +456,8 @@ def _digest(owner: LoadOwner) -> str:
     return digest_of(rows)
 
 
-def _all(transaction: Transaction) -> list[Register]:
+def all_registers(transaction: Transaction) -> list[Register]:
+    """Return all registers, the oldest first."""
     rows = transaction.all(f"{_SELECT} ORDER BY id")
     return [Register(*row) for row in rows]
 
@@ -461,7 +469,8 @@ def _accounts(transaction: Transaction, register: int) -> dict[str, int]:
     return dict(rows)
 
 
-def _known(transaction: Transaction, register: Register) -> list[KnownLoad]:
+def known_loads(transaction: Transaction, register: Register) -> list[KnownLoad]:
+    """Return the accounts of a register's loads with what stands around them."""
     around: dict[int, set[str]] = {}
     for account, branch in transaction.all(
         "SELECT s.account, s.branch FROM surroundings s JOIN accounts a ON a.id = s.account "
@@ -480,11 +489,13 @@ def _known(transaction: Transaction, register: Register) -> list[KnownLoad]:
     ]
 
 
-def _next_id(transaction: Transaction, table: str) -> int:
+def next_id(transaction: Transaction, table: str) -> int:
+    """Return the number of the next row of a table."""
     return int(transaction.all(f"SELECT COALESCE(MAX(id), 0) + 1 FROM {table}")[0][0])
 
 
-def _free_name(label: str, taken: set[str]) -> str:
+def free_name(label: str, taken: set[str]) -> str:
+    """Return a label, with a number behind it where there is a register of that name."""
     name, count = label, 1
     while name in taken:
         count += 1
@@ -501,7 +512,8 @@ def _unknown(name: str, registers: Sequence[Register]) -> GridveilError:
     return GridveilError(f"there is no register {_quoted(name)}; known are: {known}")
 
 
-def _unclear(owner: LoadOwner, alike: Sequence[Register]) -> RegisterUnclearError:
+def unclear(owner: LoadOwner, alike: Sequence[Register]) -> RegisterUnclearError:
+    """Return the error for an owner whose network looks like registers."""
     names = ", ".join(_quoted(register.name) for register in alike)
     first = alike[0].name
     return RegisterUnclearError(

@@ -189,8 +189,8 @@ class LogLaplace:
 
 
 def _metric(quantity: type[ProtectedQuantity]) -> str:
-    terms = " + ".join(f"|Δ ln|{name}||" for name in quantity.coordinates)
-    return f"{terms}, without those that are 0 or infinite; signs, zeros and infinities are public"
+    terms = " + ".join(f"|Δ ln {name}|" for name in quantity.coordinates)
+    return f"{terms}, of the sizes; signs, zeros and infinite limits are public"
 
 
 def _pairs(quantity: type[ProtectedQuantity], distance: float) -> str:
@@ -198,6 +198,6 @@ def _pairs(quantity: type[ProtectedQuantity], distance: float) -> str:
     factor = float(np.exp(distance / len(names)))
     changed = names[0] if len(names) == 1 else f"each of {', '.join(names)}"
     return (
-        f"two values whose logarithms differ by at most {distance:g} in all, such as {changed} "
-        f"by a factor of at most {factor:g}"
+        f"two values whose logarithms differ by at most {distance:g} in all (such as {changed} "
+        f"changed by the factor {factor:g})"
     )

@@ -1,0 +1,47 @@
+"""A network with private values, in a case of its own that holds none of the raw ones.
+
+A source has more than a model: comments, sections, columns behind the known ones, a solution from
+which impedances can be computed, and columns that follow from what is protected, such as rateB.
+Nothing of its text is used.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gridveil.network.case_file import COLUMNS, REQUIRED_COLUMNS
+from gridveil.network.formats.matpower_parser import parse_matpower
+from gridveil.network.formats.matpower_writer import text_of_tables
+from gridveil.network.network import Network
+from gridveil.privacy.quantities.base import ProtectedQuantity
+
+_SOLUTION = {
+    ("bus", "Vm"): 1.0, ("bus", "Va"): 0.0, ("gen", "Pg"): 0.0, ("gen", "Qg"): 0.0,
+    ("gen", "Vg"): 1.0,
+}  # fmt: skip
+"""Columns of a solution, and what a file without one has in their place."""
+
+
+def with_private_case(network: Network, quantities: Sequence[type[ProtectedQuantity]]) -> Network:
+    """Return a network whose case is written anew from the values that it has now.
+
+    Args:
+        network: The network with private values in place of the raw ones.
+        quantities: What they are values of.
+    """
+    case = network.case
+    tables = {
+        name: case.tables[name].values[:, : len(COLUMNS[name])].copy()
+        if name != "gencost"
+        else case.tables[name].values.copy()
+        for name in REQUIRED_COLUMNS
+    }
+    cleared = dict(_SOLUTION)
+    for quantity in quantities:
+        quantity.write(network, tables)
+        cleared.update(quantity.cleared)
+    for (name, column), value in cleared.items():
+        at = COLUMNS[name].index(column)
+        if at < tables[name].shape[1]:
+            tables[name][:, at] = value
+    written = parse_matpower(text_of_tables(tables, case.base_mva), case.name, case.name)
+    return replace(network, case=replace(written, loads=case.loads))
