@@ -91,6 +91,8 @@ if TYPE_CHECKING:
     from gridveil.opf.acopf import (
         solve_acopf as solve_acopf,
     )
+    from gridveil.opf.cost_gradients import CostGradients as CostGradients
+    from gridveil.opf.cost_gradients import cost_gradients as cost_gradients
     from gridveil.opf.pandapower import (
         ConversionWarning as ConversionWarning,
     )
@@ -221,6 +223,7 @@ _MODULES = {
     "network.series.shapes": ["example_series"],
     "network.series.writing": ["profiles", "save_series"],
     "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
+    "opf.cost_gradients": ["CostGradients", "cost_gradients"],
     "opf.pandapower": ["ConversionWarning", "from_pandapower", "to_pandapower"],
     "opf.solvers": ["Solver", "using"],
     "opf.status": ["Status"],

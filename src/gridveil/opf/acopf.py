@@ -19,6 +19,7 @@ from gridveil.network.proportional import proportional_coefficients
 from gridveil.opf.diagnosis import Diagnosis, diagnose
 from gridveil.opf.interior_point.solve import INFEASIBLE
 from gridveil.opf.interior_point.solve import NAME as INTERIOR_POINT
+from gridveil.opf.multipliers import Multipliers, multipliers_of
 from gridveil.opf.nonlinear_program import Solution, SolverVersion, Watch
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
@@ -71,6 +72,8 @@ class OPFResult(ArrayRecord):
     """Why no feasible point was found, where none was."""
     solution: Solution
     """All variables and multipliers, for solves of the network with other loads."""
+    multipliers: Multipliers
+    """All multipliers by what they belong to: balances, ratings, limits of units and voltages."""
 
     @property
     def max_violation(self) -> float:
@@ -325,6 +328,7 @@ def _solved(
         solve_seconds=time.perf_counter() - built,
         diagnosis=diagnosis,
         solution=solution,
+        multipliers=multipliers_of(network, builder, program, solution),
     )
 
 

@@ -21,7 +21,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from gridveil.arrays import FloatArray
 from gridveil.experiments.dataset.perturbations import Scenario
 from gridveil.network.network import Component, Network
-from gridveil.opf.acopf import OPFResult, acopf_program, solve_acopf
+from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.cost_gradients import cost_gradients
 
 SCENARIOS = "scenarios"
 COMPONENTS: dict[Component, tuple[str, ...]] = {
@@ -90,11 +91,4 @@ def rate_prices(result: OPFResult) -> FloatArray:
         >>> (rate_prices(result) > 1e-3).tolist()
         [False, False, False, False, False, True]
     """
-    network = result.network
-    limited = np.flatnonzero(np.isfinite(network.lines.rate))
-    multipliers = result.solution.g_multipliers[acopf_program(network).thermal]
-    # The program limits |S|² at both ends, the derivative of whose limit is 2 · rate.
-    both = multipliers.reshape(2, len(limited)).sum(axis=0)
-    prices = np.zeros(len(network.lines))
-    prices[limited] = 2 * network.lines.rate[limited] * both / network.base_mva
-    return prices * network.has_costs
+    return -cost_gradients(result).rate / result.network.base_mva

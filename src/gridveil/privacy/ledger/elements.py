@@ -14,7 +14,6 @@ its kind in the register, and inherits what any of them has spent beyond it. Tha
 where all were in every release.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from gridveil.privacy.ledger.chain import append, digest_of
@@ -127,8 +126,9 @@ def _register_of(
 
 def _agrees(transaction: Transaction, register: Register, owner: LoadOwner) -> bool:
     """Whether the structure around the loads is that of a register; so if nothing is known."""
-    theirs: Mapping[str, frozenset[str]] = {
-        known.key: known.around - known.branches for known in known_loads(transaction, register)
+    theirs = {
+        known.key: frozenset(known.around) - known.branches
+        for known in known_loads(transaction, register)
     }
     if not any(theirs.values()) or not any(owner.around.values()):
         return register.network == owner.network

@@ -742,13 +742,13 @@ def _over_budget(
         for _, before, cost, cap in over
     )
     advice = f"Release with ε of at most {float(possible):g}, or raise" if possible else "Raise"
-    what = "load" if spending.kind == LOAD else "element"
-    others = f" and {len(over) - 1} more {what}s" if len(over) > 1 else ""
+    one, more = ("a load", "loads") if spending.kind == LOAD else ("an element", "elements")
+    others = f" and {len(over) - 1} more {more}" if len(over) > 1 else ""
     return BudgetExceededError(
         f"over budget: {key} of {spending.owner.label}{others}. It has spent ε = "
         f"{float(before):g} of its cap of {float(cap.epsilon):g}, counted at "
         f"{cap.counted(metric)}, and this release would cost {float(cost):g} more. "
-        f"Every release of a{'n' if what == 'element' else ''} {what} adds to what can be learnt about it. {advice} the cap with "
+        f"Every release of {one} adds to what can be learnt about it. {advice} the cap with "
         "'gridveil ledger cap' if that weaker protection is acceptable"
     )
 

@@ -6,7 +6,6 @@ gives them away. The noise is the same for all (log_laplace.py); `registry.py` h
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -33,8 +32,8 @@ class ProtectedQuantity(ABC):
     """Its numbers in each element, in the order of the columns of `values`."""
     not_covered: ClassVar[tuple[str, ...]]
     """What a promise says nothing of, in words."""
-    cleared: ClassVar[Mapping[tuple[str, str], float]]
-    """Columns of a case that give it away, and what stands there instead."""
+    cleared: ClassVar[tuple[tuple[str, str, float], ...]]
+    """Columns of a case that give it away: table, column, and what stands there instead."""
 
     @classmethod
     @abstractmethod

@@ -29,7 +29,7 @@ class Costs(ProtectedQuantity):
         "units of one plant, or of one fuel: their ε add up",
         OF_A_KIND,
     )
-    cleared = {("gencost", "startup"): 0.0, ("gencost", "shutdown"): 0.0}
+    cleared = (("gencost", "startup", 0.0), ("gencost", "shutdown", 0.0))
 
     @classmethod
     def keys(cls, network: Network) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ class Impedances(ProtectedQuantity):
         "identical parallel circuits, or all circuits of one line type: their ε add up",
         OF_A_KIND,
     )
-    cleared = {}
+    cleared = ()
 
     @classmethod
     def keys(cls, network: Network) -> tuple[str, ...]:

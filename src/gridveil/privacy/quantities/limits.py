@@ -30,7 +30,7 @@ class Limits(ProtectedQuantity):
         "units of one plant, or of one make: their ε add up",
         OF_A_KIND,
     )
-    cleared = {("gen", "mBase"): 100.0, **{("gen", name): 0.0 for name in _CURVE}}
+    cleared = (("gen", "mBase", 100.0), *(("gen", name, 0.0) for name in _CURVE))
 
     @classmethod
     def keys(cls, network: Network) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.privacy.calibration import Calibration, Number, double_at_least, exact
 from gridveil.privacy.guarantee import Guarantee
-from gridveil.privacy.hide import Hide, HiddenIn
+from gridveil.privacy.hide import HiddenIn, Hide
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.quantities.base import ProtectedQuantity, is_protected
 from gridveil.privacy.sampling.chart import FINEST_STEP

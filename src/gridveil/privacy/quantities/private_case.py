@@ -14,10 +14,13 @@ from gridveil.network.formats.matpower_writer import text_of_tables
 from gridveil.network.network import Network
 from gridveil.privacy.quantities.base import ProtectedQuantity
 
-_SOLUTION = {
-    ("bus", "Vm"): 1.0, ("bus", "Va"): 0.0, ("gen", "Pg"): 0.0, ("gen", "Qg"): 0.0,
-    ("gen", "Vg"): 1.0,
-}  # fmt: skip
+_SOLUTION = (
+    ("bus", "Vm", 1.0),
+    ("bus", "Va", 0.0),
+    ("gen", "Pg", 0.0),
+    ("gen", "Qg", 0.0),
+    ("gen", "Vg", 1.0),
+)
 """Columns of a solution, and what a file without one has in their place."""
 
 
@@ -35,11 +38,11 @@ def with_private_case(network: Network, quantities: Sequence[type[ProtectedQuant
         else case.tables[name].values.copy()
         for name in REQUIRED_COLUMNS
     }
-    cleared = dict(_SOLUTION)
+    cleared = list(_SOLUTION)
     for quantity in quantities:
         quantity.write(network, tables)
-        cleared.update(quantity.cleared)
-    for (name, column), value in cleared.items():
+        cleared.extend(quantity.cleared)
+    for name, column, value in cleared:
         at = COLUMNS[name].index(column)
         if at < tables[name].shape[1]:
             tables[name][:, at] = value

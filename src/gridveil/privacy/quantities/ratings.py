@@ -23,7 +23,7 @@ class Ratings(ProtectedQuantity):
         "identical circuits, or all circuits of one conductor: their ε add up",
         OF_A_KIND,
     )
-    cleared = {("branch", "rateB"): 0.0, ("branch", "rateC"): 0.0}
+    cleared = (("branch", "rateB", 0.0), ("branch", "rateC", 0.0))
 
     @classmethod
     def keys(cls, network: Network) -> tuple[str, ...]:
