@@ -508,7 +508,7 @@ def _stored(
     if not same:
         raise GridveilError(
             f"release id {release_id!r} was drawn for another network or with other "
-            "parameters; its loads cannot be drawn again. Choose another id"
+            "parameters; its private values cannot be drawn again. Choose another id"
         )
     values = np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(len(drawn_for), -1)
     position = {tuple(keys): i for i, keys in enumerate(drawn_for)}  # rows may be in another order
