@@ -24,9 +24,7 @@ def edge(whole, step):
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.floats(min_value=5e-324, max_value=sys.float_info.max), st.sampled_from(STEPS)
-)
+@given(st.floats(min_value=5e-324, max_value=sys.float_info.max), st.sampled_from(STEPS))
 def test_every_double_is_between_the_edges_of_its_whole_number(value, step):
     whole = nearest_step(value, step)
     assert edge(whole - 1, step) < Decimal(value) < edge(whole, step)

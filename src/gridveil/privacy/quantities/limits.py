@@ -10,11 +10,8 @@ from gridveil.network.units import POWER
 from gridveil.privacy.quantities.base import OF_A_KIND, ProtectedQuantity
 from gridveil.privacy.quantities.elements import generator_keys, write_column
 
-_CURVE = (
-    "Pc1", "Pc2", "Qc1min", "Qc1max", "Qc2min", "Qc2max", "ramp_agc", "ramp_10", "ramp_30",
-    "ramp_q", "apf",
-)  # fmt: skip
-"""The capability curve, and how fast a unit moves: both follow its size."""
+_RAMPS = ("ramp_agc", "ramp_10", "ramp_30", "ramp_q", "apf")
+"""How fast a unit moves, and its share in balancing: both follow its size."""
 
 
 class Limits(ProtectedQuantity):
@@ -30,7 +27,7 @@ class Limits(ProtectedQuantity):
         "units of one plant, or of one make: their ε add up",
         OF_A_KIND,
     )
-    cleared = (("gen", "mBase", 100.0), *(("gen", name, 0.0) for name in _CURVE))
+    cleared = (("gen", "mBase", 100.0), *(("gen", name, 0.0) for name in _RAMPS))
 
     @classmethod
     def keys(cls, network: Network) -> tuple[str, ...]:

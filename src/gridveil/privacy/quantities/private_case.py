@@ -2,7 +2,7 @@
 
 A source has more than a model: comments, sections, columns behind the known ones, a solution from
 which impedances can be computed, and columns that follow from what is protected, such as rateB.
-Nothing of its text is used.
+Nothing of its text is used, and no note of what a reader did with it is kept.
 """
 
 from collections.abc import Sequence
@@ -47,4 +47,4 @@ def with_private_case(network: Network, quantities: Sequence[type[ProtectedQuant
         if at < tables[name].shape[1]:
             tables[name][:, at] = value
     written = parse_matpower(text_of_tables(tables, case.base_mva), case.name, case.name)
-    return replace(network, case=replace(written, loads=case.loads))
+    return replace(network, case=replace(written, loads=case.loads), conversion_notes=())
