@@ -169,7 +169,8 @@ def _network(published: PublishedCase, place: FloatArray, detail: Detail) -> str
     heads, loads, note = ("bus", "P, MW", "Q, MVAr"), network.case.loads or (), ""
     if len(loads) > detail.rows:
         squares = np.array([load.p_mw * load.p_mw + load.q_mvar * load.q_mvar for load in loads])
-        loads = [loads[i] for i in np.argsort(-squares, kind="stable")[: detail.rows]]
+        order = np.argsort(-squares, kind="stable")[: detail.rows].tolist()
+        loads = tuple(loads[i] for i in order)
         note = f"The {detail.rows:,} largest loads. All loads stand in loads.csv."
     rows = [
         (
