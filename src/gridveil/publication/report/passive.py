@@ -27,11 +27,11 @@ _HEAD = re.compile(
 _MIDDLE, _END = b"</main><script>", b"</script></body></html>\n"
 _TAGS = (
     "header|section|h1|h2|p|ul|li|b|span|code|blockquote|details|summary|div|table|thead|tbody|tr|"
-    "th|td|svg|line|rect|circle|polyline|text"
+    "th|td|svg|line|rect|circle|polyline|path|text"
 )
 _ATTRIBUTES = (
     "class|role|tabindex|scope|aria-label|aria-live|viewBox|data-tip|x|y|x1|x2|y1|y2|cx|cy|r|width|"
-    "height|points"
+    "height|points|d"
 )
 _BODY = re.compile(
     f'(?:[^<]++|<(?:{_TAGS})(?: (?:{_ATTRIBUTES})="[^"<>]*+")*+/?>|</(?:{_TAGS})>)*+'.encode()
