@@ -74,6 +74,11 @@ def using(solver: Solver | str | None) -> Iterator[None]:
         _CHOSEN.reset(token)
 
 
+def chosen() -> Solver:
+    """Return the solver chosen by `using`, for work that goes to another process."""
+    return _CHOSEN.get()
+
+
 def chosen_for(buses: int) -> Solver:
     """Return the solver that programs of a network of this size get first: not `auto`."""
     chosen = _CHOSEN.get()
