@@ -1,0 +1,1 @@
+"""Loads hour by hour: read from files, or made up."""
