@@ -307,9 +307,7 @@ def _works(one: FidelityProblem, attempt: Attempt) -> bool:
     return violations(network, attempt.point).largest <= FEASIBILITY_TOLERANCE
 
 
-def _series(
-    problem: HoursProblem, hours: list[tuple[Ending, HourFound | None]]
-) -> RestoredSeries:
+def _series(problem: HoursProblem, hours: list[tuple[Ending, HourFound | None]]) -> RestoredSeries:
     """Return hours as arrays, with violations and distances computed anew."""
     network, count = problem.network, problem.p.shape[1]
     p, q = np.full((2, len(hours), count), np.nan)
