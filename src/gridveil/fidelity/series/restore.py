@@ -129,7 +129,7 @@ def restore_series(
         p: Active private loads in p.u., of shape (hours, loads).
         q: Reactive ones.
         targets: What the band of each hour is around: costs O*_g in $/h or outputs p*_g in p.u., of
-            shape (hours, generators); not needed without a band.
+            shape (hours, generators); not needed without a band. An hour of NaN is left out.
         beta: How far costs may be off them, relatively, or outputs, as a share of ranges.
         method: "central", "admm", or another method of the fidelity phase.
         band: What stays within beta: the "cost" of every generator, their "total", the "dispatch",
@@ -190,7 +190,9 @@ def hours_problem(
     known = np.zeros((len(p), 0)) if targets is None else np.asarray(targets, dtype=float)
     if known.ndim != 2 or len(known) != len(p):
         raise GridveilError(f"targets: a row for each of the {len(p)} hours expected")
-    values = np.array([check_target(network, row, beta, kind) for row in known])
+    values = np.array(
+        [row if np.isnan(row).any() else check_target(network, row, beta, kind) for row in known]
+    )
     return HoursProblem(
         network,
         p,
@@ -243,6 +245,8 @@ def _restored(
     method: HourMethod, problem: HoursProblem, hour: int, before: HourFound | None
 ) -> tuple[Ending, HourFound | None]:
     """Restore one hour, in the first way that leads to a network that works."""
+    if np.isnan(problem.targets[hour]).any():
+        return Ending.LEFT_OUT, None
     try:
         one = problem.at(hour)
         for ending, attempt in _attempts(method, one, problem, hour, before):

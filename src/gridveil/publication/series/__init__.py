@@ -1,0 +1,1 @@
+"""The release of a load series: plan, run, folder, and its check."""
