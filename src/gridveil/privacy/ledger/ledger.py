@@ -481,7 +481,7 @@ def _stored(
             f"release id {release_id!r} was drawn for another network or with other "
             "parameters; its loads cannot be drawn again. Choose another id"
         )
-    values = np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(-1, 2)
+    values = np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(len(drawn_for), -1)
     position = {tuple(keys): i for i, keys in enumerate(drawn_for)}  # rows may be in another order
     return np.asarray(values[[position[tuple(keys)] for keys in spending.owner.keys]])
 

@@ -126,6 +126,8 @@ class Spending:
     """Of a relative distance: the load in MVA below which it becomes an absolute one."""
     distances: tuple[Fraction, ...] | None = None
     """The distance of each load of the owner, where they differ; that of `charge` is the least."""
+    window: int | None = None
+    """Within how many hours its promise counts: the first release of a register decides."""
 
     @property
     def charges(self) -> list[Charge]:
@@ -135,16 +137,23 @@ class Spending:
         of = {distance: replace(self.charge, distance=distance) for distance in self.distances}
         return [of[distance] for distance in self.distances]
 
+    def _of_all_hours(self, hours: Hours) -> Fraction:
+        """Return the ε of all hours together: energy may change in any one of them, but once."""
+        is_energy = self.charge.metric is Metric.ENERGY
+        return max(hours.losses) if is_energy else sum(hours.losses, Fraction(0))
+
     def __post_init__(self) -> None:
         if self.distances is not None and (
             len(self.distances) != len(self.owner.keys)
             or self.charge.distance != min(self.distances, default=None)
         ):
             raise GridveilError("a distance for each load is needed, and the least of them")
-        if self.hours is not None and sum(self.hours.losses) != self.charge.epsilon:
+        if self.hours is not None and self._of_all_hours(self.hours) != self.charge.epsilon:
             raise GridveilError("epsilon must be the sum of the losses of all hours")
-        is_absolute = self.charge.metric is Metric.ABSOLUTE
-        if not is_absolute and any(len(keys) > 1 for keys in self.owner.keys):
+        if self.hours is None and self.charge.metric is Metric.ENERGY:
+            raise GridveilError("a promise about energy is one about hours")
+        is_of_sum = self.charge.metric in (Metric.ABSOLUTE, Metric.ENERGY)
+        if not is_of_sum and any(len(keys) > 1 for keys in self.owner.keys):
             raise GridveilError(
                 "the slice has the loads of a bus as their sum: a promise in per cent of the sum "
                 "says nothing of each. Split the network anew, or give α in MVA"
