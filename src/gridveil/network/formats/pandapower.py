@@ -40,7 +40,7 @@ class PandapowerFormat(CaseFormat):
 
     def read(self, path: Path, load_buses: Sequence[int] | None = None) -> Network:
         """Read a network; the bus of index 0 in the net has the number 1."""
-        net = _opened(path)
+        net = opened_net(path)
         name = str(net.name or path.stem)
         try:
             return network_from_net(net, name, load_buses, self._public)
@@ -57,7 +57,7 @@ class PandapowerFormat(CaseFormat):
 
     def write_back(self, network: Network, source: Path, path: Path) -> list[str]:
         """Write a copy of a file with this network's loads; see `CaseFormat.write_back`."""
-        net, told = net_with_loads(network, _opened(source))
+        net, told = net_with_loads(network, opened_net(source))
         _save(net, path)
         return told
 
@@ -71,7 +71,7 @@ def _has_sheets(path: Path) -> bool:
     return all(sheet in sheets for sheet in _SHEETS)
 
 
-def _opened(path: Path) -> Any:
+def opened_net(path: Path) -> Any:
     """Return the net of a file.
 
     Raises:
