@@ -18,7 +18,11 @@ FORMER_LOADS_COLUMNS: Final = ("bus", "p_mw", "q_mvar")
 PACKAGES: Final = ("casadi", "numba", "numpy", "opendp", "scipy")
 GPU_PACKAGE: Final = "numba-cuda"
 SOLVERS: Final = ("ipopt", "interior-point")
-SOFTWARE: Final = frozenset(("gridveil", "python", GPU_PACKAGE, *PACKAGES, *SOLVERS))
+SERIES_PACKAGES: Final = ("pyarrow",)
+"""What the tables of a series are written with."""
+SOFTWARE: Final = frozenset(
+    ("gridveil", "python", GPU_PACKAGE, *PACKAGES, *SERIES_PACKAGES, *SOLVERS)
+)
 """What the bytes of a release depend on; its versions stand in the certificate."""
 _ROUNDING = 1e-6
 """How far, relatively, a kept gap may exceed β through rounding."""

@@ -69,6 +69,29 @@ class RestoredSeries(ArrayRecord):
         """The hours, from 0, that could not be restored."""
         return np.flatnonzero(self.endings == Ending.LEFT_OUT)
 
+    def without(self, hours: Sequence[int]) -> "RestoredSeries":
+        """Return the series in which some hours are left out."""
+        if not hours:
+            return self
+
+        def cleared(values: FloatArray) -> FloatArray:
+            copy = values.copy()
+            copy[hours] = np.nan
+            return copy
+
+        endings = self.endings.copy()
+        endings[hours] = Ending.LEFT_OUT
+        points = PointSeries(*(cleared(getattr(self.points, f.name)) for f in fields(PointSeries)))
+        return RestoredSeries(
+            cleared(self.p),
+            cleared(self.q),
+            points,
+            endings,
+            cleared(self.violations),
+            cleared(self.displacement),
+            self.iterations,
+        )
+
     def counts(self) -> dict[str, int]:
         """Return how many hours ended in each way."""
         return {ending.words: int((self.endings == ending).sum()) for ending in Ending}

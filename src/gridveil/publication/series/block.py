@@ -11,12 +11,14 @@ import numpy as np
 from gridveil.arrays import ArrayRecord, FloatArray
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.load_limits import LoadLimits
+from gridveil.fidelity.result import gaps_of
 from gridveil.fidelity.series.restore import HoursProblem, restore_block
 from gridveil.fidelity.series.result import Ending, RestoredSeries
 from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.opf.operating_point import violations
 from gridveil.opf.solvers import Solver, using
+from gridveil.publication.statements import keeps_beta
 from gridveil.publication.series.targets import HourTargets, hour_targets
 
 
@@ -85,12 +87,27 @@ def solve_block(task: BlockTask) -> SolvedBlock:
                 task.solver,
             )
         )
-        return SolvedBlock(
-            restored,
-            np.zeros((len(task.p), 0)) if targets is None else targets.values,
-            _optimal(task, restored, targets),
-            _violations(task.network, restored),
+        values = np.zeros((len(task.p), 0)) if targets is None else targets.values
+        optimal = _optimal(task, restored, targets)
+        kept = _keeping_beta(task, restored, values, optimal)
+        return SolvedBlock(kept, values, optimal, _violations(task.network, kept))
+
+
+def _keeping_beta(
+    task: BlockTask, restored: RestoredSeries, targets: FloatArray, optimal: FloatArray
+) -> RestoredSeries:
+    """Return the series without the hours that do not keep what the method promises."""
+    network, broken = task.network, []
+    for hour, ending in enumerate(restored.endings.tolist()):
+        if ending == Ending.LEFT_OUT:
+            continue
+        gaps = gaps_of(
+            network, task.band, targets[hour], restored.points.p[hour], float(optimal[hour])
         )
+        gap = task.method.kept_gap(gaps, task.band)
+        if not keeps_beta(gap, task.beta):
+            broken.append(hour)
+    return restored.without(broken)
 
 
 def _optimal(task: BlockTask, restored: RestoredSeries, targets: HourTargets | None) -> FloatArray:

@@ -1,0 +1,49 @@
+"""What a release of a series is made from, once it is planned and drawn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridveil.arrays import FloatArray
+from gridveil.fidelity.base import BandKind, FidelityMethod
+from gridveil.fidelity.load_limits import LoadLimits
+from gridveil.network.network import Network
+from gridveil.privacy.ledger.records import Entry
+from gridveil.privacy.series.mechanism import SeriesMechanism
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesBasis:
+    """What was decided about a release of a series, and what the ledger says of its draw."""
+
+    network: Network
+    """Blank: without loads, in a file of its own."""
+    release_id: str
+    mechanism: SeriesMechanism
+    ratings_source: str
+    entry: Entry
+    method: FidelityMethod
+    band: BandKind
+    beta: float
+    limits: LoadLimits | None
+    ramps: FloatArray | None
+    """Ramp limits of generators in p.u. an hour; None where there are none."""
+    smoothing: str
+    """What the private series are smoothed with, in words."""
+    with_csv: bool = False
+    """Whether the loads are written as CSV too."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """How much the squared distance of each load counts: in the metric of its promise."""
+        alphas = np.array([float(alpha) for alpha in self.mechanism.alphas])
+        return np.asarray((_UNIT / alphas) ** 2)
+
+    @property
+    def hours(self) -> int:
+        """How many hours it has."""
+        return self.mechanism.hours
+
+
+_UNIT = 0.1
+"""In p.u.: the distance whose load has a weight of 1, as for a snapshot (fidelity/weights.py)."""
