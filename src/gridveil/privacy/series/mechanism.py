@@ -1,23 +1,24 @@
 """The exact matrix Laplace mechanism for load series, δ = 0.
 
 The hours of a release are cut into blocks of w hours: w = 1 for `energy`, 24 for `day`, all hours
-for `window`; hours that the last block lacks count as zero loads. Loads are rounded to whole numbers
-n_t of a public step γ = α/M. Of every block B·n_P and B·n_Q are released, with a public matrix B of
-whole numbers, plus independent discrete Laplace noise of scale b_j on coefficient j.
+for `window`; hours that the last block lacks count as loads of zero. Loads are rounded to whole
+numbers n_t of a public step γ = α/M. Of every block B·n_P and B·n_Q are released, with a public
+matrix B of whole numbers, plus independent discrete Laplace noise of scale b_j on coefficient j.
 
 Proof. (1) Rounding to the nearest step moves a number by half a step at most, so P and Q of an hour
 that move by |ΔP| + |ΔQ| ≤ d move by at most d/γ + 2 steps (L1). Clamping at public numbers brings
-no two numbers further apart. With r_j = ε-rates of the basis (Σ_j r_j·‖B_j‖₁ ≤ 1) let
-b_j ≥ D/(ε·r_j). The density of noise z on coefficient j is ∝ exp(−|z|/b_j), so two series whose P and
-Q differ by s_t steps (L1) in hour t have densities within exp of
+no two numbers further apart. Let r_j be the rates of the basis, Σ_j r_j·‖B_j‖₁ ≤ 1, and
+b_j ≥ D/(ε·r_j). Noise z has a probability ∝ exp(−|z|/b_j). So the probabilities of any output, for
+two series whose P and Q differ by s_t steps (L1) in hour t, differ by a factor of at most exp of
 
-    Σ_j Σ_t |B_j(t)|·s_t / b_j ≤ (ε/D)·Σ_t s_t·Σ_j |B_j(t)|·r_j ≤ Σ_t (s_t/D)·ε·h(t),       (*)
+    Σ_j Σ_t |B_j(t)|·s_t/b_j ≤ (ε/D)·Σ_t s_t·Σ_j |B_j(t)|·r_j ≤ Σ_t (s_t/D)·ε·h(t)
 
-with h(t) the basis' hourly shares, which add up to 1 over each block (`Basis.hourly_shares`).
+with h(t) the hourly shares of the basis, which add up to 1 over each block.
 
 (2) `day`, `window`: D = M + 2, so s_t ≤ D for a change of α: an hour loses ℓ(t) = ε·h(t) at most.
 Changes within hours W lose Σ_{t∈W} ℓ(t). A window of w hours lies in one block, or takes the last
-hours of one and the first of the next: each position of a block at most once, so it loses at most ε.
+hours of one and the first of the next: each place in a block at most once. So it loses at most ε.
+A change of d > α comes to at most (d/α)·D steps, so it loses d/α times as much at most.
 
 (3) `energy`: w = 1 and h = 1. Neighbours change by Σ_t (|ΔP_t| + |ΔQ_t|) ≤ α·1 h, hence by
 Σ_t s_t ≤ M + 2·T steps over T hours, T ≤ H = 2^18 (30 years): with D = M + 2·H at most ε is lost.
@@ -87,8 +88,8 @@ class SeriesMechanism:
             raise GridveilError(f"the basis of {self.promise.kind.value} has blocks of its window")
         if max(self.scales) > WIDEST:
             raise GridveilError(
-                f"epsilon = {float(self.promise.epsilon):g} asks for wider noise than can be drawn; "
-                "raise epsilon, or release fewer hours at once"
+                f"epsilon = {float(self.promise.epsilon):g} asks for wider noise than can be "
+                "drawn; raise epsilon, or release fewer hours at once"
             )
 
     @staticmethod
@@ -207,7 +208,7 @@ class SeriesMechanism:
         return np.diag(self.noise_variances()[load])
 
     def reconstruct(self, coefficients: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return P and Q in p.u., of shape (hours, loads): the least series with these coefficients.
+        """Return P and Q in p.u., of shape (hours, loads): the least with these coefficients.
 
         Post-processing, without any smoothing.
         """

@@ -116,7 +116,8 @@ def spending_of_series(
     epsilon = mechanism.promise.epsilon if metric is Metric.ENERGY else sum(hours.losses)
     distances = tuple(alpha * mechanism.base_mva for alpha in mechanism.alphas)
     charge = Charge(epsilon, min(distances), metric)
-    return Spending(owner, charge, text, hours, distances=distances)
+    window = mechanism.promise.window_hours(mechanism.hours)
+    return Spending(owner, charge, text, hours, distances=distances, window=window)
 
 
 def simulate_series(
