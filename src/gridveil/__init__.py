@@ -76,6 +76,11 @@ if TYPE_CHECKING:
     )
     from gridveil.network.network import Network as Network
     from gridveil.network.problems import CaseError as CaseError
+    from gridveil.network.series.load_series import LoadSeries as LoadSeries
+    from gridveil.network.series.reading import load_series as load_series
+    from gridveil.network.series.shapes import example_series as example_series
+    from gridveil.network.series.writing import profiles as profiles
+    from gridveil.network.series.writing import save_series as save_series
     from gridveil.opf.acopf import (
         OPFResult as OPFResult,
     )
@@ -201,6 +206,10 @@ _MODULES = {
     "network.marginal_costs": ["with_marginal_costs"],
     "network.network": ["Network"],
     "network.problems": ["CaseError"],
+    "network.series.load_series": ["LoadSeries"],
+    "network.series.reading": ["load_series"],
+    "network.series.shapes": ["example_series"],
+    "network.series.writing": ["profiles", "save_series"],
     "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
     "opf.pandapower": ["ConversionWarning", "from_pandapower", "to_pandapower"],
     "opf.solvers": ["Solver", "using"],

@@ -23,6 +23,7 @@ from gridveil.cli.federation import (
 )
 from gridveil.cli.ledger import ledger
 from gridveil.cli.plan import plan
+from gridveil.cli.profiles import profiles
 from gridveil.cli.release import release
 from gridveil.cli.reproduce import reproduce
 from gridveil.cli.simulate import simulate
@@ -89,6 +90,7 @@ app.command()(verify)
 app.command()(export)
 app.command()(solve)
 app.command()(cases)
+app.command()(profiles)
 app.command()(simulate)
 app.command()(sweep)
 app.command()(results)

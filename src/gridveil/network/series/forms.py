@@ -1,13 +1,12 @@
 """Tables in long and in wide form as profiles of a network's loads.
 
-Long has a row for each load and time: time, the load (`load`, or `bus` and perhaps `number`), p_mw
-and q_mvar. Wide has a row for each time and two columns for each load, "bus 5:p_mw" and
+Long has a row for each load and time: time, the load (`bus` and `number`, or `load`, or `bus`),
+p_mw and q_mvar. Wide has a row for each time and two columns for each load, "bus 5:p_mw" and
 "bus 5:q_mvar". Names of columns say the unit: p_mw or p_kw, q_mvar or q_kvar.
 """
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -198,10 +197,11 @@ def _pivoted(
 def _loads_of_rows(table: Table, names: LoadNames) -> tuple[IntArray, list[str]]:
     """Return which load each row is about, −1 for none, and what is to be said of others."""
     lower = {name.lower(): name for name in table.names}
-    if "load" in lower:
+    by_bus = "bus" in lower and ("number" in lower or "load" not in lower)
+    if "load" in lower and not by_bus:
         labels, rows = table.labels(lower["load"])
         found = [names.find(label) for label in labels]
-    elif "bus" in lower:
+    elif by_bus:
         labels, rows = _buses_and_numbers(table, lower)
         found = [
             names.at_bus(bus, number or None)
@@ -231,8 +231,3 @@ def _buses_and_numbers(table: Table, lower: dict[str, str]) -> tuple[list[str], 
 def _called(label: str) -> str:
     bus, number = label.split("\n")
     return f"bus {bus}, load {number}" if number else f"bus {bus}"
-
-
-def merged(told: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    """Return all sentences one after another."""
-    return tuple(sentence for several in told for sentence in several)

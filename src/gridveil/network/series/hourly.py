@@ -78,15 +78,15 @@ def _step(moments: IntArray, source: str, average: bool) -> int:
             f"{source}: a row every {step / HOUR:g} hours; one an hour is needed. What is in "
             "between is not made up: take the data from where they have it"
         )
-    if HOUR % step or (moments % step).any():
-        raise GridveilError(
-            f"{source}: steps of {step / 60:g} minutes do not divide the hours of UTC; average "
-            "them to hours where the data come from"
-        )
     if step == HOUR and (moments % HOUR).any():
         raise GridveilError(
             f"{source}: its hours do not begin with those of UTC (the first begins at "
             f"{utc_text(int(moments[0]))}); half hours can be averaged to them, with --average"
+        )
+    if HOUR % step or (moments % step).any():
+        raise GridveilError(
+            f"{source}: steps of {step / 60:g} minutes do not divide the hours of UTC; average "
+            "them to hours where the data come from"
         )
     if step < HOUR and not average:
         raise GridveilError(
@@ -105,8 +105,8 @@ def _refuse_gaps(profiles: Profiles, step: int, source: str, call: Callable[[int
         absent = int((apart // step - 1).sum())
         first = utc_text(int(moments[row]) + step)
         raise GridveilError(
-            f"{source}: no row for {first}{_others(absent - 1)}; every hour needs one. Is it one that a clock showed twice when it was set back? Then both "
-            "need a row"
+            f"{source}: no row for {first}{_others(absent - 1)}; every hour needs one. Is it one "
+            "that a clock showed twice when it was set back? Both then need a row"
         )
     if not profiles.is_there.all():
         row, load = (int(found[0]) for found in np.nonzero(~profiles.is_there))

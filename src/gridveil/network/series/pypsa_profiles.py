@@ -22,7 +22,7 @@ from gridveil.network.series.names import LoadNames
 from gridveil.network.series.table import Table, read_table, table_of_frame
 
 LOADS, P_SET, Q_SET = "loads.csv", "loads-p_set.csv", "loads-q_set.csv"
-_SNAPSHOTS = ("snapshot", "name", "time", "timestamp", "datetime", "")
+SNAPSHOTS = "snapshots.csv"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class PypsaLoads:
 
     source: str
     loads: list[PypsaLoad]
+    snapshots: Table
+    """The column of times is called snapshot or, as older versions have it, name."""
     p_set: Table
     q_set: Table | None
 
@@ -71,9 +73,12 @@ def pypsa_profiles(
     """
     found = _of_folder(source) if isinstance(source, Path) else _of_network(source)
     names = LoadNames(network)
-    seconds = _seconds(found.p_set, clock)
-    if found.q_set is not None and not np.array_equal(_seconds(found.q_set, clock), seconds):
-        raise GridveilError(f"{found.source}: q_set has other snapshots than p_set")
+    seconds = _seconds(found.snapshots, clock)
+    for table in (found.p_set, found.q_set):
+        if table is not None and len(table.columns) != len(seconds):
+            raise GridveilError(
+                f"{table.source}: {len(table.columns)} rows for {len(seconds)} snapshots"
+            )
     columns, unknown = Columns({}, {}), []
     p_sum, q_sum = columns.p, columns.q
     for load in found.loads:
@@ -105,21 +110,19 @@ def _values(load: PypsaLoad, what: str, table: Table | None, hours: int) -> Floa
     return -load.sign * values
 
 
-def _seconds(table: Table, clock: Clock) -> IntArray:
-    time = table.names[0]
-    if time.lower() not in _SNAPSHOTS:
-        raise GridveilError(f"{table.source}: the first column must be the snapshots")
-    return moments(table.column(time), clock, table.place)
+def _seconds(snapshots: Table, clock: Clock) -> IntArray:
+    column = next((name for name in ("snapshot", "name") if name in snapshots.names), None)
+    if column is None:
+        raise GridveilError(f"{snapshots.source}: no column snapshot")
+    return moments(snapshots.column(column), clock, snapshots.place)
 
 
 def _of_folder(folder: Path) -> PypsaLoads:
-    rows = list(read_rows(folder / LOADS, ["bus"]))
-    loads = []
-    for place, row in rows:
-        name = row.get("name") or row.get("Load") or row.get("") or next(iter(row.values()))
-        loads.append(_load(place, str(name), row))
+    rows = read_rows(folder / LOADS, ["name", "bus"])
+    loads = [_load(place, row["name"], row) for place, row in rows]
     q_set = read_table(folder / Q_SET) if (folder / Q_SET).is_file() else None
-    return PypsaLoads(str(folder), loads, read_table(folder / P_SET), q_set)
+    times = read_table(folder / SNAPSHOTS)
+    return PypsaLoads(str(folder), loads, times, read_table(folder / P_SET), q_set)
 
 
 def _of_network(network: Any) -> PypsaLoads:
@@ -127,12 +130,14 @@ def _of_network(network: Any) -> PypsaLoads:
         _load(f"load {name}", str(name), {key: str(row[key]) for key in row.index})
         for name, row in network.loads.iterrows()
     ]
-    tables = [
-        table_of_frame(frame.rename_axis(index="time"), f"loads_t.{what}")
+    times = network.snapshots.to_frame(name="snapshot").reset_index(drop=True)
+    p_set, q_set = (
+        table_of_frame(frame, f"loads_t.{what}")
         for what, frame in (("p_set", network.loads_t.p_set), ("q_set", network.loads_t.q_set))
-    ]
-    p_set, q_set = tables
-    return PypsaLoads("the network", loads, p_set, q_set if len(q_set.names) > 1 else None)
+    )
+    snapshots = table_of_frame(times, "snapshots")
+    has_q = len(q_set.names) > 1
+    return PypsaLoads("the network", loads, snapshots, p_set, q_set if has_q else None)
 
 
 def _load(place: str, name: str, row: dict[str, str]) -> PypsaLoad:

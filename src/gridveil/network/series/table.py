@@ -174,7 +174,7 @@ def _read_csv(path: Path) -> Table:
             "decimal point and without separators of thousands (9501.13)"
         )
     if found is None:
-        raise GridveilError(f"{path}: this is not a CSV file in UTF-8")
+        raise GridveilError(f"{path}: this is not a CSV file in UTF-8 with a row of data")
     return _checked(Table(str(path), found, first=2))
 
 
@@ -198,7 +198,7 @@ def _checked(table: Table) -> Table:
     if twice:
         raise GridveilError(f"{table.source}: {shown(min(twice))} is there twice")
     if not len(table.columns):
-        raise GridveilError(f"{table.source}: no row of data")
+        raise GridveilError(f"{table.source}: without a row of data")
     return table
 
 
