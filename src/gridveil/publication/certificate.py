@@ -270,6 +270,8 @@ class StatedSeries(Part):
     """Of each coefficient of a block, in whole numbers of the basis."""
     smoothing: str
     """What the private series were smoothed with."""
+    smoothing_effect: str
+    """By how much that moved them, in words."""
     network_hour: str
     """The hour whose loads and operating point stand in the case file: that of the largest load."""
     worst_hour: str

@@ -8,8 +8,8 @@ Of `run`, the draws alone see the raw loads; all that follows gets a blank netwo
 finished files are scanned for raw loads (scan.py), as a guard against mistakes of our own.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -50,7 +50,6 @@ from gridveil.privacy.phase import (
     sound_guarantee,
     spending_of,
 )
-from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.ratings import PublicRatings
 from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
 from gridveil.publication.case_file import blank

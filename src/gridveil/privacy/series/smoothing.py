@@ -193,9 +193,7 @@ def _total(view: View, seen: FloatArray, noise: FloatArray, sizes: FloatArray) -
     return view.prior.mean + view.lift(weights)
 
 
-def _by_frequency(
-    mechanism: SeriesMechanism, measured: FloatArray, prior: Spectrum
-) -> FloatArray:
+def _by_frequency(mechanism: SeriesMechanism, measured: FloatArray, prior: Spectrum) -> FloatArray:
     """Return what was measured of each load by frequency, (loads, frequencies, coefficients)."""
     if mechanism.promise.kind is SeriesPromiseKind.WINDOW:
         return measured

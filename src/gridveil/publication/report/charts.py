@@ -13,7 +13,7 @@ from gridveil.printable import excerpt
 from gridveil.publication.report.html import escape
 
 WIDTH, HEIGHT = 720, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 14, 14, 40
+LEFT, RIGHT, TOP, BOTTOM = 64, 14, 14, 40
 HOT = 0.95
 """The loading of a line from which it is drawn as nearly full."""
 _MOST_POINTS = 400
@@ -32,7 +32,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """Between numbers and pixels."""
 
     low: float
@@ -42,6 +42,7 @@ class _Scale:
     logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
+        """Return the pixel of a number."""
         low, high = self.low, self.high
         if self.logarithmic:
             value, low, high = (float(np.log10(max(x, 1e-300))) for x in (value, low, high))
@@ -61,10 +62,10 @@ def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> 
         ticks = 10.0 ** np.arange(powers[0], powers[1] + 1, step)
     else:
         low, high = _with_room(every)
-        ticks = _round_ticks(low, high)
-    x = _Scale(0, max(count - 1, 1), _LEFT, WIDTH - _RIGHT)
-    y = _Scale(float(low), float(high), HEIGHT - _BOTTOM, _TOP, logarithmic)
-    parts = [*_axes(x, y, _round_ticks(0, count - 1), ticks, "iteration", axis)]
+        ticks = round_ticks(low, high)
+    x = Scale(0, max(count - 1, 1), LEFT, WIDTH - RIGHT)
+    y = Scale(float(low), float(high), HEIGHT - BOTTOM, TOP, logarithmic)
+    parts = [*axes_of(x, y, round_ticks(0, count - 1), ticks, "iteration", axis)]
     for line in lines:
         path = " ".join(
             f"{x(i):.1f},{y(max(float(line.values[i]), float(low))):.1f}" for i in shown
@@ -74,15 +75,15 @@ def curves(label: str, axis: str, lines: Sequence[Curve], logarithmic: bool) -> 
         reading = ", ".join(f"{line.name} {line.values[i]:.3g}" for line in lines)
         half = (x(shown[min(position + 1, len(shown) - 1)]) - x(shown[max(position - 1, 0)])) / 2
         parts.append(
-            f'<rect class="slice" x="{x(i) - half / 2:.1f}" y="{_TOP}" width="{max(half, 1):.1f}" '
-            f'height="{HEIGHT - _TOP - _BOTTOM}" data-tip="iteration {i + 1}: {escape(reading)}"/>'
+            f'<rect class="slice" x="{x(i) - half / 2:.1f}" y="{TOP}" width="{max(half, 1):.1f}" '
+            f'height="{HEIGHT - TOP - BOTTOM}" data-tip="iteration {i + 1}: {escape(reading)}"/>'
         )
-    return f'<p class="legend">{_legend(lines)}</p>{_svg(label, parts)}'
+    return f'<p class="legend">{_legend(lines)}</p>{svg(label, parts)}'
 
 
 def curve_ticks(values: FloatArray) -> FloatArray:
     """Return the numbers at the axis of a curve that is not logarithmic."""
-    return _round_ticks(*_with_room(values[_shown(len(values))]))
+    return round_ticks(*_with_room(values[_shown(len(values))]))
 
 
 def _shown(count: int) -> IntArray:
@@ -102,16 +103,16 @@ def bands(
     """Draw each generator's cost relative to O*, against its band of ±β."""
     most = max(float(np.abs(gaps).max(initial=0.0)), beta) * 1.15 or 1.0
     row = 18
-    height = _TOP + row * len(names) + _BOTTOM
+    height = TOP + row * len(names) + BOTTOM
     left = 110
-    x = _Scale(-most, most, left, WIDTH - _RIGHT)
+    x = Scale(-most, most, left, WIDTH - RIGHT)
     parts = [
-        f'<rect class="band" x="{x(-beta):.1f}" y="{_TOP}" width="{x(beta) - x(-beta):.1f}" '
+        f'<rect class="band" x="{x(-beta):.1f}" y="{TOP}" width="{x(beta) - x(-beta):.1f}" '
         f'height="{row * len(names)}"/>',
-        f'<line class="axis" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>',
+        f'<line class="axis" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>',
     ]
     for i, (name, gap, tip) in enumerate(zip(names, gaps, tips, strict=True)):
-        at = _TOP + row * (i + 0.5)
+        at = TOP + row * (i + 0.5)
         parts += [
             f'<text class="tick end" x="{left - 8}" y="{at + 4:.1f}">{escape(name)}</text>',
             f'<line class="stem" x1="{x(0):.1f}" x2="{x(gap):.1f}" y1="{at:.1f}" y2="{at:.1f}"/>',
@@ -119,19 +120,19 @@ def bands(
         ]
     for value in (-beta, 0.0, beta):
         parts.append(
-            f'<text class="tick middle" x="{x(value):.1f}" y="{height - _BOTTOM + 18}">'
+            f'<text class="tick middle" x="{x(value):.1f}" y="{height - BOTTOM + 18}">'
             f"{value:+.2%}</text>"
         )
-    return _svg(label, parts, height)
+    return svg(label, parts, height)
 
 
 def bars(label: str, axis: str, values: FloatArray, limit: float, tips: Sequence[str]) -> str:
     """Draw sorted bars, such as the loading of lines, against a limit."""
     top = max(float(values.max(initial=0.0)), limit) * 1.05
-    x = _Scale(0, max(len(values), 1), _LEFT, WIDTH - _RIGHT)
-    y = _Scale(0, top, HEIGHT - _BOTTOM, _TOP)
+    x = Scale(0, max(len(values), 1), LEFT, WIDTH - RIGHT)
+    y = Scale(0, top, HEIGHT - BOTTOM, TOP)
     parts = [
-        *_axes(x, y, np.array([]), np.linspace(0, limit, 5), "lines, the most loaded first", axis)
+        *axes_of(x, y, np.array([]), np.linspace(0, limit, 5), "lines, the most loaded first", axis)
     ]
     for i, (value, tip) in enumerate(zip(values, tips, strict=True)):
         style = "bar hot" if value > HOT * limit else "bar"
@@ -141,27 +142,27 @@ def bars(label: str, axis: str, values: FloatArray, limit: float, tips: Sequence
             f'data-tip="{escape(tip)}"/>'
         )
     parts.append(
-        f'<line class="limit" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y(limit):.1f}" '
+        f'<line class="limit" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(limit):.1f}" '
         f'y2="{y(limit):.1f}"/>'
     )
-    return _svg(label, parts)
+    return svg(label, parts)
 
 
 def budget_bars(label: str, names: Sequence[str], shares: FloatArray, tips: Sequence[str]) -> str:
     """Draw a bar for each name, up to the share of its budget that is spent; 1 is all of it."""
     row, left = 18, 170
-    height = _TOP + row * len(names) + _BOTTOM
-    x = _Scale(0, max(float(shares.max(initial=0.0)), 1.0), left, WIDTH - 2 * _RIGHT)
+    height = TOP + row * len(names) + BOTTOM
+    x = Scale(0, max(float(shares.max(initial=0.0)), 1.0), left, WIDTH - 2 * RIGHT)
     parts = []
     for value in np.linspace(0, 1, 5):
         parts += [
             f'<line class="{"limit" if value == 1 else "grid"}" x1="{x(value):.1f}" '
-            f'x2="{x(value):.1f}" y1="{_TOP}" y2="{height - _BOTTOM}"/>',
-            f'<text class="tick middle" x="{x(value):.1f}" y="{height - _BOTTOM + 18}">'
+            f'x2="{x(value):.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>',
+            f'<text class="tick middle" x="{x(value):.1f}" y="{height - BOTTOM + 18}">'
             f"{value:.0%}</text>",
         ]
     for i, (name, share, tip) in enumerate(zip(names, shares, tips, strict=True)):
-        at = _TOP + row * i
+        at = TOP + row * i
         style = "bar hot" if share > HOT else "bar"
         parts += [
             f'<text class="tick end" x="{left - 8}" y="{at + row / 2 + 4:.1f}">'
@@ -169,7 +170,7 @@ def budget_bars(label: str, names: Sequence[str], shares: FloatArray, tips: Sequ
             f'<rect class="{style}" x="{left}" y="{at + 3}" width="{max(x(share) - left, 1):.1f}" '
             f'height="{row - 6}" data-tip="{escape(tip)}"/>',
         ]
-    return _svg(label, parts, height)
+    return svg(label, parts, height)
 
 
 def scatter(
@@ -179,11 +180,11 @@ def scatter(
     every = np.concatenate([x, *(points.values for points in sets)])
     room = 0.05 * (float(np.ptp(every)) or 1.0)
     low, high = float(every.min()) - room, float(every.max()) + room
-    across = _Scale(low, high, _LEFT, WIDTH - _RIGHT)
-    up = _Scale(low, high, HEIGHT - _BOTTOM, _TOP)
-    ticks = _round_ticks(low, high)
+    across = Scale(low, high, LEFT, WIDTH - RIGHT)
+    up = Scale(low, high, HEIGHT - BOTTOM, TOP)
+    ticks = round_ticks(low, high)
     parts = [
-        *_axes(across, up, ticks, ticks, *axes),
+        *axes_of(across, up, ticks, ticks, *axes),
         f'<line class="limit" x1="{across(low):.1f}" y1="{up(low):.1f}" x2="{across(high):.1f}" '
         f'y2="{up(high):.1f}"/>',
     ]
@@ -193,7 +194,7 @@ def scatter(
                 f'<circle class="point {points.style}" cx="{across(float(at)):.1f}" '
                 f'cy="{up(float(value)):.1f}" r="4" data-tip="{escape(tip)}"/>'
             )
-    return f'<p class="legend">{_legend(sets)}</p>{_svg(label, parts)}'
+    return f'<p class="legend">{_legend(sets)}</p>{svg(label, parts)}'
 
 
 def network_graph(
@@ -223,31 +224,32 @@ def network_graph(
             f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" '
             f'data-tip="{escape(tip)}"/>'
         )
-    return _svg(label, parts, tall)
+    return svg(label, parts, tall)
 
 
 def _legend(sets: Sequence[Curve]) -> str:
     return "".join(f'<span class="key {one.style}">{escape(one.name)}</span>' for one in sets)
 
 
-def _axes(
-    x: _Scale, y: _Scale, x_ticks: FloatArray, y_ticks: FloatArray, x_name: str, y_name: str
+def axes_of(
+    x: Scale, y: Scale, x_ticks: FloatArray, y_ticks: FloatArray, x_name: str, y_name: str
 ) -> list[str]:
+    """Return the shapes of two axes with their names and the numbers at them."""
     parts = []
     for value in y_ticks:
         at = y(float(value))
         parts += [
-            f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>',
-            f'<text class="tick end" x="{_LEFT - 8}" y="{at + 4:.1f}">{_tick(value)}</text>',
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>',
+            f'<text class="tick end" x="{LEFT - 8}" y="{at + 4:.1f}">{_tick(value)}</text>',
         ]
     for value in x_ticks:
         parts.append(
-            f'<text class="tick middle" x="{x(float(value)):.1f}" y="{HEIGHT - _BOTTOM + 16}">'
+            f'<text class="tick middle" x="{x(float(value)):.1f}" y="{HEIGHT - BOTTOM + 16}">'
             f"{value:.0f}</text>"
         )
     parts += [
-        f'<text class="tick end" x="{WIDTH - _RIGHT}" y="{HEIGHT - 6}">{escape(x_name)}</text>',
-        f'<text class="tick" x="4" y="{_TOP - 2}">{escape(y_name)}</text>',
+        f'<text class="tick end" x="{WIDTH - RIGHT}" y="{HEIGHT - 6}">{escape(x_name)}</text>',
+        f'<text class="tick" x="4" y="{TOP - 2}">{escape(y_name)}</text>',
     ]
     return parts
 
@@ -257,7 +259,7 @@ def _tick(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
-def _round_ticks(low: float, high: float) -> FloatArray:
+def round_ticks(low: float, high: float) -> FloatArray:
     """Return about five round numbers between two."""
     step = 10.0 ** np.floor(np.log10(max(high - low, 1e-12) / 4))
     for factor in (1, 2, 5, 10):
@@ -268,7 +270,8 @@ def _round_ticks(low: float, high: float) -> FloatArray:
     return ticks + 0.0  # no −0
 
 
-def _svg(label: str, parts: Sequence[str], height: int = HEIGHT) -> str:
+def svg(label: str, parts: Sequence[str], height: int = HEIGHT) -> str:
+    """Return shapes as a chart that is read by pointer and arrow keys."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="group" tabindex="0" '
         f'aria-label="{escape(label)}. Arrow keys read the values.">{"".join(parts)}</svg>'

@@ -41,10 +41,10 @@ def report_page(
             _summary(certificate),
             _guarantee(certificate),
             dispatch_section(certificate, published),
-            _network(published, place),
-            _lines(published),
+            network_section(published, place),
+            lines_section(published),
             _convergence(certificate.fidelity.method, history),
-            _checks(certificate),
+            checks_section(certificate),
         ]
     )
     return html_page(f"Private release of {certificate.network}", body)
@@ -151,7 +151,8 @@ def _distance_rows(protection: Protection) -> list[tuple[str, str]]:
     ]
 
 
-def _network(published: PublishedCase, place: FloatArray) -> str:
+def network_section(published: PublishedCase, place: FloatArray) -> str:
+    """Return the map of the network, and its loads as a table."""
     network, base, point = published.network, published.network.base_mva, published.point
     loading, flow = _loading(published)
     p, q = network.bus_load()
@@ -188,7 +189,8 @@ def _network(published: PublishedCase, place: FloatArray) -> str:
     )
 
 
-def _lines(published: PublishedCase) -> str:
+def lines_section(published: PublishedCase) -> str:
+    """Return how loaded every line with a rating is."""
     network, base = published.network, published.network.base_mva
     loading, flow = _loading(published)
     limited = np.flatnonzero(np.isfinite(loading))
@@ -256,7 +258,8 @@ def _convergence(method: str, history: History | None) -> str:
     )
 
 
-def _checks(certificate: Certificate) -> str:
+def checks_section(certificate: Certificate) -> str:
+    """Return what can be checked, and what has to be believed."""
     broken = [
         (name.replace("_", " "), f"{value:.2e}")
         for name, value in certificate.fidelity.violations.model_dump().items()

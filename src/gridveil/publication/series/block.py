@@ -18,8 +18,8 @@ from gridveil.network.network import Network
 from gridveil.opf.acopf import solve_acopf
 from gridveil.opf.operating_point import violations
 from gridveil.opf.solvers import Solver, using
-from gridveil.publication.statements import keeps_beta
 from gridveil.publication.series.targets import HourTargets, hour_targets
+from gridveil.publication.statements import keeps_beta
 
 
 @dataclass(frozen=True, eq=False)

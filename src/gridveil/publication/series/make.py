@@ -48,8 +48,14 @@ from gridveil.publication.certificate import (
     StatedSeries,
     StatedViolations,
 )
-from gridveil.publication.folder import CERTIFICATE, NETWORK, POSITIONS, REPORT, SIGNATURE
-from gridveil.publication.folder import write_folder
+from gridveil.publication.folder import (
+    CERTIFICATE,
+    NETWORK,
+    POSITIONS,
+    REPORT,
+    SIGNATURE,
+    write_folder,
+)
 from gridveil.publication.page_data import positions_file, read_positions
 from gridveil.publication.post_processing import PostProcessing
 from gridveil.publication.report.series_page import series_page
@@ -137,7 +143,7 @@ def series_draft(basis: SeriesBasis) -> Certificate:
     }
     first = hour_text(basis.mechanism.first_hour)
     try:
-        stated = _stated_series(basis, [], {}, first, first, 0.0, None)
+        stated = _stated_series(basis, [], {}, first, first, 0.0, None, "")
         targets = np.zeros(len(basis.network.generators))
         made = _certificate(basis, figures, stated, targets).sealed()
         made.to_bytes()  # a text may be one that no file can hold
@@ -147,6 +153,16 @@ def series_draft(basis: SeriesBasis) -> Certificate:
             f"charged: {error}"
         ) from error
     return made
+
+
+def without_distances(draft: Certificate) -> Certificate:
+    """Return a draft that explains nothing by the distances of loads, which are public.
+
+    Where they are declared they may stand, whatever they agree with; nowhere else.
+    """
+    named = {k: text for k, text in draft.protection.parameters.items() if k != "alphas"}
+    protection = draft.protection.model_copy(update={"parameters": named})
+    return draft.model_copy(update={"protection": protection})
 
 
 def make_series(
@@ -255,6 +271,7 @@ def _certified(basis: SeriesBasis, solved: SolvedSeries, released: Any, peak: in
         hour_text(first + worst),
         float(restored.violations[released].mean()),
         None if basis.ramps is None else ramp_excess(restored.points.p, basis.ramps),
+        solved.smoothing_effect,
     )
     targets = solved.targets[released].mean(axis=0)
     return _certificate(basis, fidelity, stated, targets)
@@ -298,6 +315,7 @@ def _stated_series(
     worst_hour: str,
     mean_violation: float,
     excess: float | None,
+    smoothing_effect: str,
 ) -> StatedSeries:
     mechanism = basis.mechanism
     return StatedSeries(
@@ -309,6 +327,7 @@ def _stated_series(
         basis_digest=mechanism.basis_digest,
         noise_scales=list(mechanism.scales),
         smoothing=basis.smoothing,
+        smoothing_effect=smoothing_effect,
         network_hour=network_hour,
         worst_hour=worst_hour,
         mean_violation=mean_violation,

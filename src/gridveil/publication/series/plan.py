@@ -45,11 +45,17 @@ from gridveil.privacy.series.prior import Prior
 from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.privacy.series.smoothing import smoothed
 from gridveil.publication.case_file import blank
+from gridveil.publication.certificate import Certificate
 from gridveil.publication.charge import Charge, charge_of_plan, ledger_warnings
 from gridveil.publication.choices import check_release_id
 from gridveil.publication.post_processing import ConsumersLike, PostProcessing, consumer_limits
 from gridveil.publication.series.basis import SeriesBasis
-from gridveil.publication.series.make import SeriesRelease, make_series, series_draft
+from gridveil.publication.series.make import (
+    SeriesRelease,
+    make_series,
+    series_draft,
+    without_distances,
+)
 from gridveil.publication.series.run import BlockProgress, solve_series
 from gridveil.publication.series.scan import refuse_series_matches
 from gridveil.publication.series.state import RunState
@@ -89,12 +95,12 @@ class SeriesPlan:
         """What the release promises of each load."""
         return self.mechanism.promise
 
-    def draft(self) -> None:
+    def draft(self) -> Certificate:
         """Refuse what does not fit together or could not be certified."""
         check_release_id(self.release_id)
         check_choices(self.method, self.beta, self.band)
         check_has_costs(self.network, self.band)
-        series_draft(self._basis(Entry("", self.charge.epsilon, self.promise.epsilon, None)))
+        return series_draft(self._basis(Entry("", self.charge.epsilon, self.promise.epsilon, None)))
 
     def run(
         self,
@@ -124,7 +130,7 @@ class SeriesPlan:
         """
         if key is not None and not isinstance(key, Ed25519PrivateKey):
             raise GridveilError(f"key: an Ed25519PrivateKey expected, not {type(key).__name__}")
-        self.draft()
+        drafted = without_distances(self.draft()).to_bytes()
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
         private = privatise_series(
@@ -138,8 +144,11 @@ class SeriesPlan:
         notify("fidelity phase")
         solved = solve_series(basis, p, q, kept, workers, progress)
         notify("report")
+        solved = replace(solved, smoothing_effect=_smoothing_effect(private, p, basis))
         made = make_series(basis, solved, key)
-        refuse_series_matches(made, self.network, self.series, private, self.accept_matches)
+        refuse_series_matches(
+            made, self.network, self.series, private, drafted, self.accept_matches
+        )
         return made
 
     def left_behind(self, ledger: Ledger | str | Path | None = None) -> str:
@@ -425,9 +434,7 @@ def release_series(
         ['certificate.json', 'dispatch.parquet', 'hours.parquet', 'loads.parquet']
     """
     plan = plan_series_release(network, series, ledger=ledger, **choices)
-    return plan.run(
-        ledger, key=key, state=state, workers=workers, notify=notify, progress=progress
-    )
+    return plan.run(ledger, key=key, state=state, workers=workers, notify=notify, progress=progress)
 
 
 def _band(network: Network, band: BandKind | str | None) -> BandKind:
@@ -442,3 +449,14 @@ def _default_id(network: Network, mechanism: SeriesMechanism) -> str:
     places = network.listed_loads.places
     text = f"{network_id(network)} {mechanism.specification()} series of {places}"
     return f"{network.name}-series-{sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _smoothing_effect(private: PrivateSeries, p: FloatArray, basis: SeriesBasis) -> str:
+    """Say by how much smoothing moved private loads; it follows from these alone."""
+    base = basis.network.base_mva
+    moved = float(np.sqrt(np.mean((p - private.p) ** 2))) * base
+    before, after = (100 * float(np.mean(values < 0)) for values in (private.p, p))
+    return (
+        f"It moved the active power of a load in an hour by {moved:.3g} MW (root mean square); "
+        f"{before:.3g} % of all were negative before it, {after:.3g} % after it."
+    )

@@ -29,6 +29,8 @@ class SolvedSeries(ArrayRecord):
     targets: FloatArray
     optimal: FloatArray
     violations: FloatArray
+    smoothing_effect: str = ""
+    """By how much smoothing moved the private loads, in words."""
 
 
 def solve_series(

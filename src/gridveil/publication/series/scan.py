@@ -7,6 +7,7 @@ loads of the hour that stands in the case file. As there, nothing is found by co
 guards against our own mistakes, and its messages show no value.
 """
 
+import json
 from collections.abc import Collection, Iterator
 
 import numpy as np
@@ -16,13 +17,23 @@ from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.network.series.load_series import LoadSeries
 from gridveil.privacy.series.phase import PrivateSeries
-from gridveil.publication.explained import model_numbers
+from gridveil.publication.certificate import Certificate, StatedCosts, StatedDispatch
+from gridveil.publication.explained import model_numbers, operating_numbers
 from gridveil.publication.folder import POSITIONS
 from gridveil.publication.report.html import page_texts
+from gridveil.publication.report.series_charts import mean_week, profile_ticks
+from gridveil.publication.scan.numbers_in_text import readings
 from gridveil.publication.scan.scan import Explained, refuse_matches
 from gridveil.publication.scan.secret_numbers import SAME, near, units_of
 from gridveil.publication.series.make import SeriesRelease
-from gridveil.publication.series.tables import DISPATCH, HOURS, LOADS, SCHEMAS, VOLTAGES
+from gridveil.publication.series.tables import (
+    DISPATCH,
+    HOURS,
+    LOADS,
+    SCHEMAS,
+    VOLTAGES,
+    SeriesTables,
+)
 
 _LISTED = 10
 
@@ -32,6 +43,7 @@ def refuse_series_matches(
     network: Network,
     series: LoadSeries,
     private: PrivateSeries,
+    draft: bytes,
     accepted: Collection[str] = (),
 ) -> None:
     """Refuse a release with a match that is not accepted by its name.
@@ -41,6 +53,7 @@ def refuse_series_matches(
         network: The owner's network.
         series: The raw loads.
         private: The private series.
+        draft: The certificate as it was before the draw, without what says anything of ratings.
         accepted: Names of matches that are coincidence.
 
     Raises:
@@ -60,54 +73,66 @@ def refuse_series_matches(
     assert of is not None
     hour = int((np.datetime64(of.network_hour[:-1], "h") - np.datetime64(0, "h")).astype(int))
     at = hour - series.first_hour
-    _refuse_files(made, network.with_loads(*series.at(at)), private, at, accepted)
+    _refuse_files(made, network.with_loads(*series.at(at)), private, draft, at, accepted)
 
 
 def _refuse_files(
     made: SeriesRelease,
     network: Network,
     private: PrivateSeries,
+    draft: bytes,
     hour: int,
     accepted: Collection[str],
 ) -> None:
     """Scan the files that are no tables, as those of a snapshot of the hour in the case file."""
-    tables = made.tables
     texts = {name: data for name, data in made.files.items() if name not in SCHEMAS}
     drawn = np.stack([private.p[hour], private.q[hour]], axis=1)
-    figures = [
-        *vars(made.certificate.fidelity).values(),
-        *vars(made.certificate.protection).values(),
-        *vars(made.certificate.fidelity.violations).values(),
-        *vars(made.certificate.series or object).values(),
-    ]
-    held_to = made.certificate.stated_target
-    parameters = "\n".join(made.certificate.protection.parameters.values())
+    published = made.published
     numbers = [
         drawn,
         *model_numbers(network),
-        np.array([value for value in figures if isinstance(value, float)]),
-        np.array(list(made.certificate.protection.also_spent.values())),
-        np.array(made.certificate.series.noise_scales if made.certificate.series else []),
-        np.array([] if held_to is None else list(vars(held_to).values())[-1] or []),
-        *_released(tables.loads, tables.dispatch, tables.voltages, tables.figures),
+        *operating_numbers(published.network, published.point),
+        *_stated(made.certificate),
+        *_pictured(made.tables),
     ]
+    alphas = made.certificate.protection.parameters["alphas"]
     known = Explained(
         numbers=tuple(np.asarray(one, dtype=float) for one in numbers),
-        texts=(*page_texts(), made.files[POSITIONS], parameters),
+        texts=(*page_texts(), made.files[POSITIONS], draft),
         private=drawn,
-        released=made.published.network.loads.values,
-        grid_step=None,
+        released=published.network.loads.values,
+        ratings=json.dumps(alphas)[1:-1],
     )
     refuse_matches(texts, network, known, accepted)
 
 
-def _released(*arrays: FloatArray) -> Iterator[FloatArray]:
-    """Give the numbers of tables, their sums by hour and what pages make of them."""
-    for array in arrays:
-        yield array
-        if array.ndim == 3:
-            yield array.sum(axis=1)
-            yield np.abs(np.diff(array.sum(axis=1), axis=0))
+def _stated(certificate: Certificate) -> Iterator[FloatArray]:
+    """Give the figures of the certificate, which follow from private loads and the ledger."""
+    series, held_to = certificate.series, certificate.stated_target
+    parts = [certificate.fidelity, certificate.fidelity.violations, certificate.protection, series]
+    for part in parts:
+        yield np.array([value for value in vars(part).values() if isinstance(value, float)])
+    yield np.array(list(certificate.protection.also_spent.values()))
+    if series is not None:
+        yield np.array([*series.noise_scales, *map(float, series.endings.values())])
+        yield readings(series.smoothing_effect, "", least_digits=1).value
+    if isinstance(held_to, StatedCosts):
+        yield np.array(held_to.dollars_per_hour)
+    if isinstance(held_to, StatedDispatch):
+        yield np.array(held_to.megawatts)
+
+
+def _pictured(tables: SeriesTables) -> Iterator[FloatArray]:
+    """Give the numbers of the tables, and what the page makes of them."""
+    yield from (tables.loads, tables.dispatch, tables.voltages, tables.figures)
+    yield tables.figures[:, 0] * 1e9
+    active = tables.loads[..., 0]
+    yield from (active.min(axis=0), active.max(axis=0), active.mean(axis=0))
+    total = np.full(tables.hours, np.nan)
+    total[tables.released] = active.sum(axis=1)
+    yield from (total, np.diff(total), mean_week(tables.first_hour, total))
+    for values in (total, tables.figures[:, 0] * 1e9):
+        yield profile_ticks(values)
 
 
 def _matches(made: SeriesRelease, network: Network, series: LoadSeries) -> Iterator[str]:

@@ -64,9 +64,7 @@ def series_invariants(
         power_factor: The lowest that they are declared to have.
         has_ramps: Whether generators have ramp limits.
     """
-    found = invariants(
-        TARGET_PRIVATE, source, (), has_consumers, power_factor, ratings, target
-    )
+    found = invariants(TARGET_PRIVATE, source, (), has_consumers, power_factor, ratings, target)
     return (*found, _RAMPS) if has_ramps else found
 
 
