@@ -110,19 +110,19 @@ class SeriesTables:
             figures = enumerate(SCHEMAS[name].names[2:])
             numbers = {c: _or_null(self.figures[:, i]) for i, c in figures}
             return {"time": times, "ending": list(self.endings), **numbers}
-        keys, values = {
-            LOADS: (self._load_keys, self.loads),
-            DISPATCH: ({"generator": self.generators}, self.dispatch),
-            VOLTAGES: ({"bus": self.buses}, self.voltages),
-        }[name]
+        values = {LOADS: self.loads, DISPATCH: self.dispatch, VOLTAGES: self.voltages}[name]
         each, names = values.shape[1], SCHEMAS[name].names
         columns: dict[str, Any] = {"time": np.repeat(times[self.released], each)}
-        columns |= {key: np.tile(value, len(self.released)) for key, value in keys.items()}
+        columns |= {k: np.tile(v, len(self.released)) for k, v in self.keys(name).items()}
         numbers = names[len(columns) :]
         return columns | {c: _or_null(values[:, :, i].ravel()) for i, c in enumerate(numbers)}
 
-    @property
-    def _load_keys(self) -> dict[str, IntArray]:
+    def keys(self, name: str) -> dict[str, IntArray]:
+        """Return what the rows of an hour are about, by the names of the columns."""
+        if name == HOURS:
+            return {}
+        if name != LOADS:
+            return {"bus": self.buses} if name == VOLTAGES else {"generator": self.generators}
         buses = self.load_buses
         return {
             "load": np.arange(1, len(buses) + 1),
@@ -133,7 +133,7 @@ class SeriesTables:
     def _csv(self) -> bytes:
         """Return the loads as CSV, a number as short as it reads back the same."""
         times = hour_times(self.first_hour, self.hours).astype("datetime64[m]").astype(str)
-        keys = [f"{a},{b},{c}" for a, b, c in zip(*self._load_keys.values(), strict=True)]
+        keys = [f"{a},{b},{c}" for a, b, c in zip(*self.keys(LOADS).values(), strict=True)]
         text = io.StringIO()
         text.write(",".join(SCHEMAS[LOADS].names) + "\n")
         for hour, values in zip(self.released.tolist(), self.loads, strict=True):

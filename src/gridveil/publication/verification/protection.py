@@ -58,14 +58,26 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield _invariants(read)
     yield _not_covered(certificate)
     yield _paid(certificate)
-    yield from _spent(certificate)
-    loads = len(certificate.load_buses) + len(certificate.idle_load_buses)
-    yield claim("loads", str(stated_of.loads), str(loads), stated_of.loads == loads)
-    yield _drawn(certificate)
-    yield from _ledgers(certificate, read.version)
+    yield from owner_claims(read)
     if stated_of.bounds:
         yield stated("public bounds", stated_of.bounds, "only the owner knows where they are from")
-    yield _named(certificate)
+    yield named_claim(certificate)
+
+
+def owner_claims(read: ReadCertificate, own_distance: float | None = None) -> Iterator[Claim]:
+    """Check what is said of budget, draw and ledger, which only the owner knows.
+
+    Args:
+        read: The certificate.
+        own_distance: The least distance in MVA of the promise, where it is not in the certificate.
+    """
+    certificate = read.certificate
+    yield from _spent(certificate, own_distance)
+    loads = len(certificate.load_buses) + len(certificate.idle_load_buses)
+    of = certificate.protection
+    yield claim("loads", str(of.loads), str(loads), of.loads == loads)
+    yield _drawn(certificate)
+    yield from _ledgers(certificate, read.version, own_distance)
 
 
 def whole_claim(certificate: Certificate) -> Claim:
@@ -200,7 +212,7 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _ledgers(certificate: Certificate, version: int) -> Iterator[Claim]:
+def _ledgers(certificate: Certificate, version: int, own_distance: float | None) -> Iterator[Claim]:
     """Check what is said of the rows of ledgers; the ledgers themselves only their owners have."""
     known = all(
         _is_time(row.opened_at) and row.earlier in (FIRST_RELEASE, EARLIER_RELEASES)
@@ -213,7 +225,7 @@ def _ledgers(certificate: Certificate, version: int) -> Iterator[Claim]:
         return
     first = bool(rows) and all(row.earlier == FIRST_RELEASE for row in certificate.ledgers)
     spent = certificate.protection.cumulative_epsilon
-    if first and spent > _spent_here(certificate) * (1 + _EXACT):
+    if first and spent > _spent_here(certificate, own_distance) * (1 + _EXACT):
         yield claim("ledger", FIRST_RELEASE, "more was spent than by this release", ok=False)
         return
     if rows:
@@ -225,7 +237,7 @@ def _earlier(first: bool) -> str:
     return FIRST_RELEASE if first else EARLIER_RELEASES
 
 
-def _named(certificate: Certificate) -> Claim:
+def named_claim(certificate: Certificate) -> Claim:
     """Check that what is named as software is versions of what the bytes of a release depend on."""
     claimed = f"{certificate.release_id} of {certificate.network}"
     software = certificate.software
@@ -234,10 +246,11 @@ def _named(certificate: Certificate) -> Claim:
     return stated("release", claimed, "names and versions of software are the owner's words")
 
 
-def _spent_here(certificate: Certificate) -> float:
+def _spent_here(certificate: Certificate, own_distance: float | None) -> float:
     """Return what this release alone spends at least, at the distance at which is counted."""
     of = certificate.protection
-    own, counted = of.alpha_mva, of.cumulative_distance_mva
+    own = of.alpha_mva if own_distance is None else own_distance
+    counted = of.cumulative_distance_mva
     if of.relative_distance is not None:
         floor, ledgers = (exact(f or 1, "floor") for f in (of.floor_mva, of.cumulative_floor_mva))
         distance = exact(of.relative_distance, "distance")
@@ -260,11 +273,11 @@ def _least_of_ratings(certificate: Certificate) -> float | None:
         return None
 
 
-def _spent(certificate: Certificate) -> Iterator[Claim]:
-    of, spent = certificate.protection, _spent_here(certificate)
+def _spent(certificate: Certificate, own_distance: float | None) -> Iterator[Claim]:
+    of, spent = certificate.protection, _spent_here(certificate, own_distance)
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
     has_distance = of.alpha_mva is not None or of.relative_distance is not None
-    has_distance |= "ratings" in of.parameters
+    has_distance |= "ratings" in of.parameters or own_distance is not None
     counted_at = (of.cumulative_distance_mva, of.cumulative_relative_distance)
     counted = not has_distance or of.cumulative_differs or any(at is not None for at in counted_at)
     found = f"at least {spent:g}" if counted else "it is counted at no distance"

@@ -1,0 +1,160 @@
+"""What a certificate says of the protection of a series: the mechanism made again from ε and α."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from gridveil.claims import Claim, claim, number_claim, proved, stated
+from gridveil.errors import GridveilError
+from gridveil.network.series.load_series import hour_text
+from gridveil.privacy.calibration import exact
+from gridveil.privacy.series.mechanism import NAME, SeriesMechanism
+from gridveil.privacy.series.promise import SeriesPromiseKind
+from gridveil.publication.certificate import Certificate, StatedSeries
+from gridveil.publication.certificate_file import ReadCertificate
+from gridveil.publication.series.statements import (
+    METRICS,
+    series_invariants,
+    series_not_covered,
+    series_statement,
+    series_unit,
+)
+from gridveil.publication.statements import LARGEST_BASE, SMALLEST_BASE, is_plausible_base
+from gridveil.publication.verification.protection import named_claim, owner_claims
+
+_EXACT = 1e-12
+_THEOREM = (
+    "noise of scale b_j ≥ D/(ε·r_j) on coefficient j of the public basis, from these parameters: "
+    "the theorem at the top of privacy/series/mechanism.py"
+)
+
+
+def series_protection_claims(read: ReadCertificate) -> Iterator[Claim]:
+    """Check that the promise follows from the parameters, and say what has to be believed."""
+    certificate = read.certificate
+    of, base, series = certificate.protection, certificate.base_mva, certificate.series
+    assert series is not None
+    wanted = f"{SMALLEST_BASE:g} to {LARGEST_BASE:g} MVA"
+    yield claim("base", f"{base:g} MVA", f"plausible: {wanted}", is_plausible_base(base))
+    try:
+        mechanism = SeriesMechanism.from_specification(of.parameters)
+    except (GridveilError, ArithmeticError) as error:
+        found = f"its parameters make no mechanism: {error}"
+        yield claim("mechanism", of.mechanism, found, ok=False)
+        return
+    yield claim("mechanism", of.mechanism, NAME, of.mechanism == NAME)
+    yield from _parameters(certificate, series, mechanism)
+    yield from _promise(certificate, mechanism)
+    yield from _public(certificate, series)
+    least = float(min(alpha * mechanism.base_mva for alpha in mechanism.alphas))
+    yield from owner_claims(read, least)
+    yield named_claim(certificate)
+    yield stated("smoothed with", series.smoothing, "a public prior, which only the owner can name")
+    why = "only the owner has the private series before it"
+    yield stated("what smoothing did", series.smoothing_effect, why)
+
+
+def series_whole_claim(certificate: Certificate) -> Claim:
+    """Check that what is said of the folder as a whole follows from its promise."""
+    name, claimed = "private as a whole", certificate.statement
+    try:
+        mechanism = SeriesMechanism.from_specification(certificate.protection.parameters)
+    except (GridveilError, ArithmeticError):
+        return claim(name, claimed, "its parameters make no mechanism", ok=False)
+    follows = series_statement(mechanism.promise)
+    if (claimed, certificate.private_as_a_whole) != (follows, True):
+        return claim(name, claimed, f"as stated, it would be: {follows}", ok=False)
+    return stated(
+        name, claimed, "follows from the mechanism; only the owner knows that it was used"
+    )
+
+
+def _parameters(
+    certificate: Certificate, series: StatedSeries, mechanism: SeriesMechanism
+) -> Iterator[Claim]:
+    """Check the figures that follow from the exact parameters."""
+    of = certificate.protection
+    beyond = set(of.parameters) - set(mechanism.specification()) - {"ratings_source"}
+    found = ", ".join(sorted(beyond)[:3]) or "none"
+    yield claim("other parameters", "none", found, not beyond)
+    base = exact(certificate.base_mva, "base")
+    yield claim(
+        "base of the mechanism", str(base), str(mechanism.base_mva), mechanism.base_mva == base
+    )
+    epsilon = float(mechanism.promise.epsilon)
+    yield number_claim("epsilon", of.epsilon, epsilon, 0.0)
+    yield number_claim("delta", of.delta, 0.0, 0.0)
+    step = float(min(mechanism.steps))
+    yield number_claim("smallest grid step (p.u.)", of.grid_step_pu, step, _EXACT)
+    scales = list(mechanism.scales)
+    same = len(scales) == len(series.noise_scales) and all(
+        abs(one - other) <= _EXACT * other
+        for one, other in zip(series.noise_scales, scales, strict=True)
+    )
+    claimed = ", ".join(f"{scale:.6g}" for scale in series.noise_scales[:4])
+    shown = "those that follow from ε, α and the basis" if same else "others follow"
+    yield claim("noise scales b_j", claimed, shown, same)
+    digest = mechanism.basis_digest
+    yield claim("basis digest", series.basis_digest, digest, series.basis_digest == digest)
+    first, hours = hour_text(mechanism.first_hour), mechanism.hours
+    yield claim(
+        "hours",
+        f"{series.hours} from {series.first_hour}",
+        f"{hours} from {first}",
+        (series.hours, series.first_hour) == (hours, first),
+    )
+    loads = len(certificate.load_buses)
+    yield claim(
+        "distances", f"of {mechanism.loads} loads", f"{loads} loads", mechanism.loads == loads
+    )
+    lost = _largest_loss(mechanism)
+    ok = lost <= mechanism.promise.epsilon
+    yield claim("loss within any window", f"at most {epsilon:g}", f"{float(lost):.9g}", ok)
+
+
+def _largest_loss(mechanism: SeriesMechanism) -> Fraction:
+    """Return the most that the hours of any window lose together, added up hour by hour."""
+    losses = mechanism.hourly_losses().losses
+    if mechanism.promise.kind is SeriesPromiseKind.ENERGY:
+        return max(losses)
+    width = mechanism.promise.window_hours(mechanism.hours)
+    window = most = sum(losses[:width], Fraction(0))
+    for hour in range(width, len(losses)):
+        window += losses[hour] - losses[hour - width]
+        most = max(most, window)
+    return most
+
+
+def _promise(certificate: Certificate, mechanism: SeriesMechanism) -> Iterator[Claim]:
+    of, kind = certificate.protection, mechanism.promise.kind
+    sentence = mechanism.promise.sentence()
+    if of.promise == sentence and not of.caution:
+        yield proved("promise", of.promise, _THEOREM)
+    else:
+        yield claim("promise", of.promise, f"it would be: {sentence}", ok=False)
+    for name, claimed, found in (
+        ("kind of promise", str(certificate.series and certificate.series.promise), kind.value),
+        ("metric", of.metric, METRICS[kind]),
+        ("unit of protection", of.unit, series_unit(kind)),
+        ("budget", of.kind, "energy" if kind is SeriesPromiseKind.ENERGY else "absolute"),
+    ):
+        yield claim(name, claimed, found, claimed == found)
+
+
+def _public(certificate: Certificate, series: StatedSeries) -> Iterator[Claim]:
+    """Check what is said to be public, and what the promise does not cover."""
+    held_to, done = certificate.stated_target, certificate.post_processing
+    wanted = series_invariants(
+        certificate.target,
+        "" if held_to is None else held_to.source,
+        certificate.protection.parameters.get("ratings_source", ""),
+        False if done is None else bool(done.consumers),
+        None if done is None else done.power_factor,
+        series.has_ramps,
+    )
+    ok = tuple((one.what, one.provenance) for one in certificate.invariants) == wanted
+    ok &= certificate.provenance == "private" and not certificate.kept
+    yield claim("what is public", "as it follows", "as stated" if ok else "otherwise", ok)
+    listed = certificate.protection.not_covered
+    same = listed == series_not_covered()
+    found = "as it follows" if same else "sentences are missing or other"
+    yield claim("what is not covered", f"{len(listed)} sentences", found, same)
