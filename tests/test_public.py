@@ -28,6 +28,7 @@ SAME = {
     "bus": "buses",
     "load": "loads",
     "certificate": "certificates",
+    "to": "",
 }
 """Options that Python names otherwise, or has functions of their own for."""
 FUNCTIONS = {"export": "export_release"}

@@ -170,6 +170,7 @@ if TYPE_CHECKING:
         release as release,
     )
     from gridveil.publication.planning import plan as plan
+    from gridveil.publication.series.export.export import export_series as export_series
     from gridveil.publication.verification.verify import (
         Verification as Verification,
     )
@@ -240,6 +241,7 @@ _MODULES = {
     "publication.make": ["Release"],
     "publication.plan": ["ReleasePlan", "plan_release", "release"],
     "publication.planning": ["plan"],
+    "publication.series.export.export": ["export_series"],
     "publication.verification.verify": ["Verification", "verify"],
 }
 """Where each public name lives; a module is imported when one of its names is first used."""

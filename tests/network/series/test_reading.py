@@ -26,7 +26,7 @@ SECRET = "123.4567"
 
 
 def long_frame(series=SERIES):
-    return long_table(NETWORK, series.first_hour, series.p, series.q).to_pandas()
+    return long_table(NETWORK, series.times, series.p * BASE, series.q * BASE).to_pandas()
 
 
 def wide_frame(series=SERIES, times=None):
@@ -84,7 +84,7 @@ def test_long_and_wide_forms_in_any_order_of_rows(form, tmp_path):
 def test_a_bus_and_a_number_count_more_than_the_place_of_a_load(tmp_path):
     """As in a release, whose loads are numbered 1, 2, 3 and stand at the buses 2, 3, 4."""
     path = tmp_path / "loads.parquet"
-    parquet.write_table(long_table(NETWORK, SERIES.first_hour, SERIES.p, SERIES.q), path)
+    long_frame().to_parquet(path)
     assert_same(load_series(path, NETWORK))
 
 

@@ -13,43 +13,42 @@ from gridveil.errors import GridveilError
 from gridveil.files import csv_bytes, write_atomically
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
-from gridveil.network.series.load_series import LoadSeries, hour_times
+from gridveil.network.series.load_series import LoadSeries, Times
 from gridveil.network.series.shapes import example_series
 from gridveil.network.series.table import CSV, PARQUET
 from gridveil.network.units import LOAD
 
 
-def long_table(network: Network, first_hour: int, p: FloatArray, q: FloatArray) -> pa.Table:
+def long_table(network: Network, times: Times, p_mw: FloatArray, q_mvar: FloatArray) -> pa.Table:
     """Return loads hour by hour as a table: time (UTC), load, bus, number, p_mw and q_mvar.
 
-    A row's `load` is its place in `network.loads`, from 1; `number` tells loads at a bus apart. MW
-    are such that they read back as the same p.u.
+    A row's `load` is its place in `network.loads`, from 1; `number` tells loads at a bus apart.
 
     Args:
         network: The network.
-        first_hour: Hours since 1970-01-01 00:00 UTC.
-        p: Active power in p.u., of shape (hours, loads).
-        q: Reactive power in p.u.
+        times: When each hour begins, in UTC.
+        p_mw: Active power, of shape (hours, loads).
+        q_mvar: Reactive power.
 
     Example:
         >>> from gridveil import load_case
         >>> from gridveil.network.series.shapes import example_series
         >>> network = load_case("case5_pjm")
         >>> series, _ = example_series(network, hours=2, seed=1)
-        >>> table = long_table(network, series.first_hour, series.p, series.q)
+        >>> table = long_table(network, series.times, 100 * series.p, 100 * series.q)
         >>> table.num_rows, table.column_names
         (6, ['time', 'load', 'bus', 'number', 'p_mw', 'q_mvar'])
     """
-    hours, loads = p.shape
-    times = pa.array(np.repeat(hour_times(first_hour, hours), loads))
+    hours, loads = p_mw.shape
+    repeated = pa.array(np.repeat(times.astype("datetime64[s]"), loads))
     return pa.table(
         {
-            "time": times.cast(pa.timestamp("s", "UTC")),
+            "time": repeated.cast(pa.timestamp("s", "UTC")),
             "load": np.tile(np.arange(1, loads + 1), hours),
             "bus": np.tile(network.buses.number[network.loads.bus], hours),
             "number": np.tile(network.loads.number, hours),
-            "p_mw": exact_mw(p, network.base_mva).ravel(),
-            "q_mvar": exact_mw(q, network.base_mva).ravel(),
+            "p_mw": p_mw.ravel(),
+            "q_mvar": q_mvar.ravel(),
         }
     )
 
@@ -68,8 +67,7 @@ def table_bytes(table: pa.Table, suffix: str) -> bytes:
     if suffix in PARQUET:
         parquet.write_table(table, buffer, compression="zstd")
     elif suffix in CSV:
-        options = arrow_csv.WriteOptions(quoting_style="needed")
-        arrow_csv.write_csv(_with_iso_times(table), buffer, options)
+        arrow_csv.write_csv(_with_iso_times(table), buffer)
     else:
         raise GridveilError(f"{suffix or 'no suffix'}: tables are written as .parquet or .csv")
     return buffer.getvalue()
@@ -86,7 +84,8 @@ def save_series(series: LoadSeries, network: Network, path: Path) -> None:
     Raises:
         GridveilError: The file cannot be written.
     """
-    table = long_table(network, series.first_hour, series.p, series.q)
+    p_mw, q_mvar = (exact_mw(values, network.base_mva) for values in (series.p, series.q))
+    table = long_table(network, series.times, p_mw, q_mvar)
     keys = pa.DictionaryArray.from_arrays(
         np.tile(np.arange(len(series.keys), dtype=np.int32), series.hours), list(series.keys)
     )
@@ -105,7 +104,7 @@ def exact_mw(pu: FloatArray, base_mva: float) -> FloatArray:
 
 
 def _with_iso_times(table: pa.Table) -> pa.Table:
-    """Return a table whose times are texts as 2025-01-31T13:00Z, and names as texts."""
+    """Return a table whose times are texts as 2025-01-31T13:00Z."""
     texts = [f"{time}Z" for time in np.datetime_as_string(table["time"].unique(), unit="m")]
     times = table["time"].dictionary_encode().combine_chunks()
     columns = {name: table[name] for name in table.column_names}

@@ -1,0 +1,1 @@
+"""Released series in the files of other tools."""
