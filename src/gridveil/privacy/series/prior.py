@@ -93,40 +93,39 @@ class Prior(ArrayRecord):
         return -(-self.hours // DAY)
 
     @cached_property
-    def spectra(self) -> tuple["Spectrum", "Spectrum"]:
-        """What it says of P and of Q."""
-        return Spectrum.of(self.p), Spectrum.of(self.q)
+    def spectrum(self) -> "Spectrum":
+        """What it says of P and Q."""
+        return Spectrum.of(self.p, self.q)
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum(ArrayRecord):
-    """Means and covariances of series by frequency along the days."""
+    """Means and covariances of P and Q by frequency along the days: 24 hours of P, then 24 of Q."""
 
     mean: FloatArray
-    """Of shape (days, 24): transformed along the days."""
+    """Of shape (days, 48)."""
     covariance: FloatArray
-    """Of shape (days, 24, 24)."""
+    """Of shape (days, 48, 48)."""
 
     @classmethod
-    def of(cls, samples: FloatArray) -> "Spectrum":
-        """Return what samples say, of shape (samples, hours)."""
-        each = to_days(samples)
+    def of(cls, p: FloatArray, q: FloatArray) -> "Spectrum":
+        """Return what samples say, each of shape (samples, hours)."""
+        each = np.concatenate([to_days(p), to_days(q)], axis=-1)
         mean = each.mean(axis=0)
         apart = each - mean
         raw = np.einsum("sfh,sfg->fhg", apart, apart, optimize=True) / (len(each) - 1)
-        smooth = sum(
-            np.roll(np.pad(raw, ((_NEIGHBOURS,) * 2, (0, 0), (0, 0)), "symmetric"), shift, 0)[
-                _NEIGHBOURS : len(raw) + _NEIGHBOURS
-            ]
-            for shift in range(-_NEIGHBOURS, _NEIGHBOURS + 1)
-        ) / (2 * _NEIGHBOURS + 1)
-        size = np.einsum("fhh->f", smooth) / DAY
-        covariance = smooth + _OWN_SHARE * size[:, None, None] * np.eye(DAY)
-        return cls(mean, covariance)
+        covariance = _with_neighbours(raw)
+        variance = np.einsum("fhh->fh", covariance).reshape(-1, 2, DAY)
+        own = np.repeat(variance.mean(axis=-1), DAY, axis=-1)
+        return cls(mean, covariance + _OWN_SHARE * own[:, :, None] * np.eye(2 * DAY))
 
-    def times(self, factors: FloatArray) -> "Spectrum":
-        """Return the same with the covariance of each frequency so many times as large."""
-        return Spectrum(self.mean, self.covariance * factors[:, None, None])
+
+def _with_neighbours(raw: FloatArray) -> FloatArray:
+    """Return the mean of each frequency's covariance and those next to it; the first stays."""
+    found = raw.copy()
+    for f in range(1, len(raw)):
+        found[f] = raw[max(1, f - _NEIGHBOURS) : f + _NEIGHBOURS + 1].mean(axis=0)
+    return found
 
 
 def to_days(series: FloatArray) -> FloatArray:

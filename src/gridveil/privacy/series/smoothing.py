@@ -1,15 +1,16 @@
 """Smoothing of private series with a public prior: post-processing, which costs no privacy.
 
-Each load, in shares of its rating, is taken as x_i = μ + δ_i: a mean μ that all loads share, and a
-deviation of its own, both of the prior's covariance C. Released was y_i = A x_i + noise of known
-variance V. With Gaussian numbers the best estimates are linear (Wiener):
+P and Q of each load, in shares of its rating, are taken as x_i = μ + δ_i: a mean μ that all loads
+share, and a deviation of its own, both of the prior's covariance C. Released was y_i = A x_i +
+noise of known variance V. With Gaussian numbers the best estimates are linear (Wiener):
 
-    μ̂ = m + C Aᵀ (S + (s·S + V)/n)⁻¹ (ȳ − A m),        S = A C Aᵀ, ȳ the mean over n loads
-    x̂_i = μ̂ + s·C Aᵀ (s·S + V)⁻¹ (y_i − A μ̂)
+    μ̂ = m + C Aᵀ (S + (R + V)/n)⁻¹ (ȳ − A m),        S = A C Aᵀ, ȳ the mean over n loads
+    x̂_i = μ̂ + C Aᵀ S⁻¹ R (R + V)⁻¹ (y_i − A μ̂)
 
-The scale s of deviations is estimated from the private series themselves, by frequency (empirical
-Bayes). What shrinks every load shrinks their total, whose noise is small against it: the total is
-estimated by itself, and the loads are moved in proportion to their ratings to add up to it.
+R is the covariance of deviations in what was measured: between S, times a scale by frequency, and
+what the private series themselves show (empirical Bayes). What shrinks every load shrinks their
+total, whose noise is small against it: the total is estimated by itself, and the loads are moved in
+proportion to their ratings to add up to it.
 """
 
 import math
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.fft import dct
 
-from gridveil.arrays import FloatArray
+from gridveil.arrays import FloatArray, IntArray
 from gridveil.errors import GridveilError
 from gridveil.privacy.series.mechanism import SeriesMechanism
 from gridveil.privacy.series.phase import PrivateSeries
@@ -28,6 +29,10 @@ from gridveil.privacy.series.promise import SeriesPromiseKind
 
 _TRUST = 8.0
 """How many observations the prior's own scale of deviations weighs as much as."""
+_TRUST_IN_SHAPE = 4.0
+"""The same for its covariances, times the root of how many numbers there are."""
+_LEAST = 1e-4
+"""The least variance in any direction, of the largest."""
 _SCALES = (0.05, 20.0)
 """How far the scale of deviations may be from that of the prior."""
 
@@ -36,7 +41,8 @@ _SCALES = (0.05, 20.0)
 class View:
     """How a release sees a prior: what it measures of it, frequency by frequency.
 
-    `window` measures all frequencies at once and has a single one here.
+    Coefficients of P come first, then those of Q. `window` measures all frequencies at once and has
+    a single one here.
     """
 
     mean: FloatArray
@@ -44,41 +50,55 @@ class View:
     within: FloatArray
     """S = A C Aᵀ, of shape (frequencies, coefficients, coefficients)."""
     lifting: FloatArray
-    """C Aᵀ: of shape (days, 24, coefficients), for `window` too."""
+    """C Aᵀ: of shape (days, 48, coefficients), for `window` too."""
     prior: Spectrum
 
     @classmethod
     def of(cls, mechanism: SeriesMechanism, prior: Spectrum) -> "View":
         """Return how a mechanism sees a prior."""
-        directions = mechanism.basis.directions
         if mechanism.promise.kind is SeriesPromiseKind.WINDOW:
-            rows = to_days_of_rows(directions, len(prior.mean))
+            rows = np.kron(np.eye(2), _rows_by_days(mechanism.basis.directions, len(prior.mean)))
+            rows = np.moveaxis(rows.reshape(rows.shape[0], 2, -1, DAY), 2, 1)
+            rows = rows.reshape(len(rows), -1, 2 * DAY)
             lifting = np.einsum("fhg,kfg->fhk", prior.covariance, rows, optimize=True)
             mean = np.einsum("kfh,fh->k", rows, prior.mean)[None]
-            return cls(mean, np.einsum("jfh,fhk->jk", rows, lifting)[None], lifting, prior)
-        if mechanism.promise.kind is SeriesPromiseKind.ENERGY:
-            directions = np.eye(DAY)
+            within = np.einsum("jfh,fhk->jk", rows, lifting, optimize=True)[None]
+            return cls(mean, within, lifting, prior)
+        is_energy = mechanism.promise.kind is SeriesPromiseKind.ENERGY
+        of_one = np.eye(DAY) if is_energy else mechanism.basis.directions
+        directions = np.kron(np.eye(2), of_one)
         lifting = prior.covariance @ directions.T
         return cls(prior.mean @ directions.T, directions @ lifting, lifting, prior)
 
     def lift(self, weights: FloatArray) -> FloatArray:
         """Return C Aᵀ times weights, of shape (..., frequencies, coefficients), by days."""
         if len(self.mean) == len(self.lifting):
-            return np.einsum("fhk,...fk->...fh", self.lifting, weights, optimize=True)
-        return np.einsum("fhk,...k->...fh", self.lifting, weights[..., 0, :], optimize=True)
-
-    def solve(self, within: FloatArray, noise: FloatArray, apart: FloatArray) -> FloatArray:
-        """Return (within + noise)⁻¹ times columns of shape (..., frequencies, coefficients)."""
-        matrix = within + np.eye(within.shape[-1]) * noise
-        columns = np.moveaxis(apart.reshape(-1, *apart.shape[-2:]), 0, -1)
-        return np.moveaxis(np.linalg.solve(matrix, columns), -1, 0).reshape(apart.shape)
+            return np.asarray(np.moveaxis(self.lifting @ _columns(weights), -1, 0)).reshape(
+                *weights.shape[:-2], *self.lifting.shape[:-1]
+            )
+        return np.asarray(
+            np.einsum("fhk,...k->...fh", self.lifting, weights[..., 0, :], optimize=True)
+        )
 
 
-def to_days_of_rows(rows: FloatArray, days: int) -> FloatArray:
-    """Return rows over all hours transformed along days; hours the last day lacks count as 0."""
+def _columns(vectors: FloatArray) -> FloatArray:
+    """Return vectors of shape (..., frequencies, coefficients) as columns by frequency."""
+    return np.moveaxis(vectors.reshape(-1, *vectors.shape[-2:]), 0, -1)
+
+
+def _solved(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return matrix⁻¹ by frequency times vectors of shape (..., frequencies, coefficients)."""
+    found = np.linalg.solve(matrix, _columns(vectors))
+    return np.moveaxis(found, -1, 0).reshape(vectors.shape)
+
+
+def _rows_by_days(rows: FloatArray, days: int) -> FloatArray:
+    """Return rows over all hours transformed along days, (rows, days·24); others count as 0."""
     whole = np.zeros((len(rows), days * DAY))
     whole[:, : rows.shape[1]] = rows
-    return np.asarray(dct(whole.reshape(len(rows), days, DAY), axis=1, norm="ortho"))
+    return np.asarray(dct(whole.reshape(len(rows), days, DAY), axis=1, norm="ortho")).reshape(
+        len(rows), -1
+    )
 
 
 def smoothed(
@@ -119,21 +139,33 @@ def smoothed(
         >>> bool(np.abs(p - series.p).sum() < np.abs(private.p - series.p).sum())
         True
     """
-    mechanism, sizes = private.mechanism, np.asarray(ratings, dtype=float)
-    if prior.hours != private.hours:
+    p, q = smoothed_coefficients(private.mechanism, private.coefficients, prior, ratings)
+    return kept_within(p, q, consumers=consumers, power_factor=power_factor)
+
+
+def smoothed_coefficients(
+    mechanism: SeriesMechanism,
+    coefficients: IntArray,
+    prior: Prior,
+    ratings: Sequence[float] | FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return smoothed P and Q without limits of consumers; otherwise as `smoothed`."""
+    sizes = np.asarray(ratings, dtype=float)
+    if prior.hours != mechanism.hours:
         raise GridveilError(
-            f"the prior has {prior.hours} hours and the series {private.hours}; it must be about "
-            "the same hours"
+            f"the prior has {prior.hours} hours and the series {mechanism.hours}; it must be "
+            "about the same hours"
         )
     if sizes.shape != (mechanism.loads,) or not (sizes > 0).all():
         raise GridveilError("ratings: one above 0 for each load is needed")
-    measured = mechanism.measured(private.coefficients)
-    noise = mechanism.noise_variances() / sizes[:, None] ** 2
-    p, q = (
-        _smoothed(mechanism, measured[:, i] / sizes[:, None, None], noise, sizes, spectrum)
-        for i, spectrum in enumerate(prior.spectra)
-    )
-    return kept_within(p, q, consumers=consumers, power_factor=power_factor)
+    noise = np.repeat(mechanism.noise_variances()[:, None], 2, axis=1) / sizes[:, None, None] ** 2
+    is_energy = mechanism.promise.kind is SeriesPromiseKind.ENERGY
+    noise = np.repeat(noise, DAY, axis=-1) if is_energy else noise
+    view = View.of(mechanism, prior.spectrum)
+    seen = _by_frequency(mechanism, mechanism.measured(coefficients), sizes, prior.spectrum)
+    days = _smoothed(view, seen, noise.reshape(len(sizes), -1), sizes)
+    p, q = (from_days(half, mechanism.hours).T * sizes for half in np.split(days, 2, axis=-1))
+    return p, q
 
 
 def kept_within(
@@ -157,77 +189,79 @@ def kept_within(
     return p, q
 
 
-def _smoothed(
-    mechanism: SeriesMechanism,
-    measured: FloatArray,
-    noise: FloatArray,
-    sizes: FloatArray,
-    prior: Spectrum,
-) -> FloatArray:
-    """Return smoothed P, or Q, in p.u.; `measured` has the shape (loads, blocks, coefficients)."""
-    view = View.of(mechanism, prior)
-    seen = _by_frequency(mechanism, measured, prior)
-    spread = noise if mechanism.promise.kind is not SeriesPromiseKind.ENERGY else noise[:, [0]]
-    loads, mean_noise = len(seen), spread.mean(axis=0)
-    scale = _scale(view, seen, mean_noise)[:, None, None]
-    common = view.within + (scale * view.within) / loads
-    of_mean = view.solve(common, mean_noise / loads, (seen.mean(axis=0) - view.mean)[None])[0]
-    apart = seen - view.mean - np.einsum("fjk,fk->fj", view.within, of_mean)
+def _smoothed(view: View, seen: FloatArray, noise: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return smoothed loads in shares of ratings, by days: of shape (loads, days, 48)."""
+    loads, mean_noise = len(seen), np.diag(noise.mean(axis=0))
+    own = _deviations(view, seen, noise.mean(axis=0))
+    gap = seen.mean(axis=0) - view.mean
+    of_mean = _solved(view.within + (own + mean_noise) / loads, gap)
+    apart = seen - view.mean - (view.within @ of_mean[..., None])[..., 0]
     weights = np.empty_like(seen)
-    for one in np.unique(spread, axis=0):
-        same = (spread == one).all(axis=1)
-        weights[same] = scale[..., 0] * view.solve(scale * view.within, one, apart[same])
-    days = prior.mean + view.lift(of_mean + weights)
-    total = _total(view, seen, spread, sizes)
-    gap = total - np.einsum("l,lfh->fh", sizes / sizes.sum(), days)
-    return np.asarray(from_days(days + gap, mechanism.hours).T * sizes)
-
-
-def _total(view: View, seen: FloatArray, noise: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Return the smoothed mean of all loads, weighted by their ratings, by days."""
+    for one in np.unique(noise, axis=0):
+        same = (noise == one).all(axis=1)
+        best = own @ _columns(_solved(own + np.diag(one), apart[same]))
+        weights[same] = np.moveaxis(np.linalg.solve(view.within, best), -1, 0)
+    days = view.prior.mean + view.lift(of_mean + weights)
     parts = sizes / sizes.sum()
-    noise_of_mean = (parts[:, None] ** 2 * noise).sum(axis=0)
+    return np.asarray(days + _total(view, seen, noise, parts) - np.einsum("l,lfh->fh", parts, days))
+
+
+def _total(view: View, seen: FloatArray, noise: FloatArray, parts: FloatArray) -> FloatArray:
+    """Return the smoothed mean of all loads, weighted by their ratings, by days."""
+    noise_of_mean = np.diag((parts[:, None] ** 2 * noise).sum(axis=0))
     variance = 1 + (parts**2).sum()
     apart = np.einsum("l,lfk->fk", parts, seen) - view.mean
-    weights = variance * view.solve(variance * view.within, noise_of_mean, apart[None])[0]
+    weights = variance * _solved(variance * view.within + noise_of_mean, apart)
     return view.prior.mean + view.lift(weights)
 
 
-def _by_frequency(mechanism: SeriesMechanism, measured: FloatArray, prior: Spectrum) -> FloatArray:
-    """Return what was measured of each load by frequency, (loads, frequencies, coefficients)."""
-    if mechanism.promise.kind is SeriesPromiseKind.WINDOW:
-        return measured
+def _by_frequency(
+    mechanism: SeriesMechanism, measured: FloatArray, sizes: FloatArray, prior: Spectrum
+) -> FloatArray:
+    """Return what was measured in shares of ratings, of shape (loads, frequencies, coefficients).
+
+    Args:
+        mechanism: What measured it.
+        measured: Of shape (loads, 2, blocks, coefficients of a block).
+        sizes: The ratings.
+        prior: For hours that the last day lacks.
+    """
+    seen = measured / sizes[:, None, None, None]
     if mechanism.promise.kind is SeriesPromiseKind.ENERGY:
-        return to_days(measured[..., 0])
-    missing = -mechanism.hours % DAY
-    if missing:  # counted as zeros by the mechanism; by the prior they are not
-        expected = from_days(prior.mean, len(prior.mean) * DAY)[-missing:]
-        measured = measured.copy()
-        measured[:, -1] += mechanism.basis.directions[:, -missing:] @ expected
-    return np.asarray(dct(measured, axis=1, norm="ortho"))
+        seen = to_days(seen[..., 0])
+    elif mechanism.promise.kind is SeriesPromiseKind.DAY:
+        missing = -mechanism.hours % DAY
+        if missing:  # counted as zeros by the mechanism; by the prior they are not
+            halves = np.split(prior.mean, 2, axis=-1)
+            expected = [from_days(half, half.size)[-missing:] for half in halves]
+            seen[:, :, -1] += np.array(expected) @ mechanism.basis.directions[:, -missing:].T
+        seen = dct(seen, axis=2, norm="ortho")
+    return np.asarray(np.moveaxis(seen, 1, 2).reshape(len(seen), seen.shape[2], -1))
 
 
-def _scale(view: View, seen: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return by frequency how many times the prior's covariance deviations have.
+def _deviations(view: View, seen: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return R, the covariance of loads' deviations in what was measured, by frequency.
 
-    Frequencies are taken together in groups that grow by half, the first by itself.
+    It lies between that of the prior, with the scale that a group of frequencies shows, and what
+    each frequency shows by itself: the more loads and the less noise, the nearer to the latter.
     """
     loads, frequencies, count = seen.shape
-    scale = np.ones(frequencies)
     if loads < 2:
-        return scale
-    found = ((seen - seen.mean(axis=0)) ** 2).sum(axis=(0, 2)) / (loads - 1) - count * (
-        noise.mean()
-    )
-    expected = np.trace(view.within, axis1=1, axis2=2)
+        return view.within
+    apart = seen - seen.mean(axis=0)
+    shown = np.einsum("lfj,lfk->fjk", apart, apart, optimize=True) / (loads - 1) - np.diag(noise)
+    expected = np.einsum("fkk->f", view.within)
+    certain = (loads - 1) * (expected / (expected + noise.sum())) ** 2
+    scale = np.ones(frequencies)
     low = 0
-    while low < frequencies:
-        high = low + 1 + low // 2
-        group = slice(low, high)
-        size = expected[group].mean()
-        certain = (size / (size + noise.mean() * count)) ** 2
-        weight = (loads - 1) * (min(high, frequencies) - low) * certain
-        ratio = found[group].sum() / expected[group].sum()
+    while low < frequencies:  # groups that grow by half, the first by itself
+        group = slice(low, low + 1 + low // 2)
+        weight = certain[group].sum()
+        ratio = np.einsum("fkk->", shown[group]) / expected[group].sum()
         scale[group] = (_TRUST + weight * ratio) / (_TRUST + weight)
-        low = high
-    return np.clip(scale, *_SCALES)
+        low += 1 + low // 2
+    scaled = np.clip(scale, *_SCALES)[:, None, None] * view.within
+    share = (certain / (certain + _TRUST_IN_SHAPE * np.sqrt(count)))[:, None, None]
+    sizes, directions = np.linalg.eigh((1 - share) * scaled + share * shown)
+    kept = np.maximum(sizes, _LEAST * sizes[:, -1:])
+    return np.asarray((directions * kept[:, None]) @ np.swapaxes(directions, 1, 2))
