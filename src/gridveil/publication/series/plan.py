@@ -39,11 +39,13 @@ from gridveil.privacy.ledger.records import Entry, RegisterChoice, Spending
 from gridveil.privacy.phase import no_loads
 from gridveil.privacy.plausible_distance import typical_load
 from gridveil.privacy.ratings import PublicRatings, ratings_of
+from gridveil.privacy.series.design import chosen_basis
 from gridveil.privacy.series.mechanism import SeriesMechanism, series_mechanism
 from gridveil.privacy.series.phase import PrivateSeries, privatise_series, spending_of_series
 from gridveil.privacy.series.prior import Prior
 from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.privacy.series.smoothing import smoothed
+from gridveil.privacy.series.usefulness import SeriesForecast, forecast_series
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.charge import Charge, charge_of_plan, ledger_warnings
@@ -76,7 +78,12 @@ class SeriesPlan:
     series: LoadSeries
     mechanism: SeriesMechanism
     ratings: PublicRatings | None
+    sizes: FloatArray
+    """The public size of each load in p.u.: its rating, or what a load of the network usually has.
+    """
     prior: Prior
+    forecast: SeriesForecast
+    """How useful the release is expected to be, on made-up loads."""
     method: FidelityMethod
     band: BandKind
     beta: float
@@ -190,24 +197,16 @@ class SeriesPlan:
         self, private: PrivateSeries, basis: SeriesBasis
     ) -> tuple[FloatArray, FloatArray]:
         """Return smoothed private loads within the limits of consumers."""
-        p, q = smoothed(private, self.prior, self._sizes(), consumers=False)
+        p, q = smoothed(private, self.prior, self.sizes, consumers=False)
         loads = nearest_loads_within(basis.limits, np.stack([p, q], axis=2))
         return np.ascontiguousarray(loads[..., 0]), np.ascontiguousarray(loads[..., 1])
-
-    def _sizes(self) -> FloatArray:
-        """Return the public rating of each load in p.u.; without one, what a load usually has."""
-        base = self.network.base_mva
-        if self.ratings is not None:
-            return np.array([float(rating) for rating in self.ratings.mva]) / base
-        usual = typical_load(self.network) or base
-        return np.full(len(self.network.loads), usual / base)
 
     def _depends_on(self, private: PrivateSeries, basis: SeriesBasis) -> Iterator[bytes]:
         """Give what the blocks of hours depend on; nothing of it is raw."""
         yield private.coefficients.tobytes()
         yield basis.network.case.text.encode("utf-8", "surrogateescape")
         yield self.prior.p.tobytes() + self.prior.q.tobytes()
-        yield self._sizes().tobytes()
+        yield self.sizes.tobytes()
         yield b"" if self.ramps is None else self.ramps.tobytes()
         yield b"" if basis.limits is None else basis.limits.consumers.tobytes()
         decided = {
@@ -251,6 +250,10 @@ class SeriesPlan:
             "beta": self.beta,
             "ramps": self.ramps is not None,
             "smoothing": self.prior.source,
+            "expected_errors": {
+                name: vars(getattr(self.forecast, name))
+                for name in ("released", "no_data", "true_energy")
+            },
             "post_processing": self._post_processing_sentences(),
             "warnings": list(self.warnings),
         }
@@ -279,6 +282,7 @@ class SeriesPlan:
                 f"{float(self.charge.epsilon):g}; at least {float(self.charge.least_left):g} then "
                 f"remains for each, in the register {self.charge.register!r} of the ledger"
             )
+        yield self.forecast.sentence()
         yield f"private series are smoothed with a public prior: {self.prior.source}"
         yield from self._post_processing_sentences()
         yield f"fidelity by {self.method.name}: {self.method.promise(self.beta, self.band)}"
@@ -312,6 +316,7 @@ def plan_series_release(
     ramps: str | Path | None = None,
     consumers: ConsumersLike | None = None,
     power_factor: Number | None = None,
+    accept_useless: bool = False,
     accept_matches: Collection[str] = (),
     csv: bool = False,
     release_id: str | None = None,
@@ -338,6 +343,7 @@ def plan_series_release(
         ramps: A file of ramp limits of generators; None takes those of the case file.
         consumers: The loads whose active power stays at 0 or more, as for `plan_release`.
         power_factor: The lowest that consumers have.
+        accept_useless: Release a series that is further off than what is known without any data.
         accept_matches: Names of matches of the last scan that are coincidences.
         csv: Whether loads are written as CSV too.
         release_id: Name of the draw; the same id never draws or charges again.
@@ -370,19 +376,26 @@ def plan_series_release(
         )
     hidden = Hide.parse(HIDE if hide is None else hide)
     asked = SeriesPromise.of(promise, EPSILON if epsilon is None else epsilon, hidden)
-    sizes = None
+    rated = None
     if ratings is not None or hidden.unit is HiddenIn.RATING:
-        sizes = ratings_of(ratings, ratings_source, known)
-    alphas = asked.alphas(len(known.loads), known.base_mva, sizes)
-    mechanism = series_mechanism(asked, known.base_mva, alphas, loads.first_hour, loads.hours)
+        rated = ratings_of(ratings, ratings_source, known)
+    alphas = asked.alphas(len(known.loads), known.base_mva, rated)
+    sizes, first, hours = _sizes(known, rated), loads.first_hour, loads.hours
+    public = Prior.generated(first, hours) if prior is None else prior
+    forecast = forecast_series(asked, first, hours, alphas, sizes, public)
+    forecast.require_useful(accept_useless)
+    basis = chosen_basis(asked, public, [float(alpha) for alpha in alphas], sizes)
+    mechanism = series_mechanism(asked, known.base_mva, alphas, first, hours, basis)
     kind = _band(known, band)
     ramp_limits = case_ramps(known) if ramps is None else read_ramps(Path(ramps), known)
     plan = SeriesPlan(
         network=known,
         series=loads,
         mechanism=mechanism,
-        ratings=sizes,
-        prior=Prior.generated(loads.first_hour, loads.hours) if prior is None else prior,
+        ratings=rated,
+        sizes=sizes,
+        prior=public,
+        forecast=forecast,
         method=make_method(METHOD if method is None else method, agents, kind).for_release(),
         band=kind,
         beta=float(exact(beta, "beta")),
@@ -442,6 +455,14 @@ def _band(network: Network, band: BandKind | str | None) -> BandKind:
     if band is not None:
         return band_kind(band)
     return BandKind.COST if network.has_costs else BandKind.DISPATCH
+
+
+def _sizes(network: Network, ratings: PublicRatings | None) -> FloatArray:
+    """Return the public size of each load in p.u."""
+    base = network.base_mva
+    if ratings is not None:
+        return np.array([float(rating) for rating in ratings.mva]) / base
+    return np.full(len(network.loads), (typical_load(network) or base) / base)
 
 
 def _default_id(network: Network, mechanism: SeriesMechanism) -> str:
