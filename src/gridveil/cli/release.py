@@ -32,6 +32,7 @@ from gridveil.cli.options import (
 )
 from gridveil.cli.output import console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
+from gridveil.cli.series_release import SeriesOptions, refuse_without_series, release_series
 from gridveil.errors import GridveilError
 from gridveil.files import read_bus_list
 from gridveil.opf.solvers import using
@@ -158,6 +159,7 @@ def release(
     agents: AgentFlags,
     processing: PostProcessingOptions,
     choices: ReleaseOptions,
+    series: SeriesOptions,
     shown: DisplayOptions,
     public_injections: PublicInjectionsOption = "",
 ) -> None:
@@ -172,6 +174,8 @@ def release(
 
     gridveil release mine.m --config release.toml --dry-run
 
+    gridveil release mine.m --series loads.parquet --hide 5MVA --epsilon 2 -o out
+
     """
     plan: ReleasePlan | None = None
 
@@ -180,6 +184,12 @@ def release(
 
     buses = None if choices.load_buses is None else read_bus_list(choices.load_buses)
     network = read_network(case, public_injections, buses, shown.quiet)
+    if series.series is not None:
+        release_series(
+            context, network, noise, fidelity, agents, processing, choices, series, shown
+        )
+        return
+    refuse_without_series(context)
     showing = display(shown.mode, agents.max_iterations)
     with using(choices.solver), leaving(left_behind), showing as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)

@@ -61,6 +61,7 @@ from gridveil.publication.post_processing import PostProcessing
 from gridveil.publication.report.series_page import series_page
 from gridveil.publication.series.basis import SeriesBasis
 from gridveil.publication.series.run import SolvedSeries
+from gridveil.publication.series.state import NO_STATE, RunState
 from gridveil.publication.series.statements import (
     METRICS,
     series_invariants,
@@ -97,6 +98,12 @@ class SeriesRelease:
     published: PublishedCase
     """The network at the hour of the largest load."""
     solved: SolvedSeries
+    state: RunState = NO_STATE
+    """Keeps the blocks that it was made from."""
+
+    def remove_state(self) -> None:
+        """Remove what was kept of the run, once the release is saved."""
+        self.state.remove()
 
     def save(self, path: Path | str) -> None:
         """Write the release into a new folder, whole or not at all."""

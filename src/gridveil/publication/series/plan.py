@@ -156,7 +156,7 @@ class SeriesPlan:
         refuse_series_matches(
             made, self.network, self.series, private, drafted, self.accept_matches
         )
-        return made
+        return replace(made, state=kept)
 
     def left_behind(self, ledger: Ledger | str | Path | None = None) -> str:
         """Say what of this plan is drawn and charged by now, for a run that was cut off.

@@ -82,6 +82,10 @@ class RunState:
             shutil.rmtree(self._path, ignore_errors=True)
 
 
+NO_STATE = RunState(None, ())
+"""Keeps nothing."""
+
+
 def state_folder(output: Path) -> Path:
     """Return where the state of a run is kept that writes to an output folder."""
     return output.with_name(f".{output.name}.series")
