@@ -51,6 +51,7 @@ from gridveil.publication.certificate import Certificate
 from gridveil.publication.charge import Charge, charge_of_plan, ledger_warnings
 from gridveil.publication.choices import check_release_id
 from gridveil.publication.post_processing import ConsumersLike, PostProcessing, consumer_limits
+from gridveil.publication.scan.declared import refuse_declared
 from gridveil.publication.series.basis import SeriesBasis
 from gridveil.publication.series.make import (
     SeriesRelease,
@@ -107,6 +108,9 @@ class SeriesPlan:
         check_release_id(self.release_id)
         check_choices(self.method, self.beta, self.band)
         check_has_costs(self.network, self.band)
+        if self.ratings is not None:
+            peaks = self.network.with_loads(*_peaks(self.series))
+            refuse_declared(peaks, (), "", self.ratings.texts(), self.accept_matches)
         return series_draft(self._basis(Entry("", self.charge.epsilon, self.promise.epsilon, None)))
 
     def run(
@@ -455,6 +459,12 @@ def _band(network: Network, band: BandKind | str | None) -> BandKind:
     if band is not None:
         return band_kind(band)
     return BandKind.COST if network.has_costs else BandKind.DISPATCH
+
+
+def _peaks(series: LoadSeries) -> tuple[FloatArray, FloatArray]:
+    """Return P and Q of each load in the hour in which it draws most: raw, for comparison alone."""
+    hour, load = np.hypot(series.p, series.q).argmax(axis=0), np.arange(len(series.keys))
+    return series.p[hour, load], series.q[hour, load]
 
 
 def _sizes(network: Network, ratings: PublicRatings | None) -> FloatArray:
