@@ -71,7 +71,10 @@ def customer_profiles() -> tuple[FloatArray, FloatArray]:
     names = [c[:-6] for c in table.columns if c.endswith("_pload") and c[2:3] in "-" or
              (c.endswith("_pload") and c[0] in "GHL" and c[2:3] == "-")]  # fmt: skip
     p, q = (
-        table[[f"{name}_{kind}load" for name in names]].to_numpy().reshape(-1, 4, len(names)).mean(1)
+        table[[f"{name}_{kind}load" for name in names]]
+        .to_numpy()
+        .reshape(-1, 4, len(names))
+        .mean(1)
         for kind in "pq"
     )
     return p / p.max(axis=0), q / np.abs(q).max(axis=0)
@@ -103,12 +106,11 @@ def rows(case: str, lengths: list[int]) -> Iterator[tuple[str, ...]]:
         starts = WINDOWS[hours]
         truths = [year.series(start, hours) for start in starts]
         priors = [Prior.generated(one.first_hour, hours) for one in truths]
-        for name, baseline in (("no data", no_data), ("true energy × public shape", true_energy)):
-            found = [
-                errors_of(*baseline(t.p, t.q, prior, sizes), t.p, t.q)
-                for t, prior in zip(truths, priors, strict=True)
-            ]
-            yield _row(case, hours, name, "", "", found)
+        both = list(zip(truths, priors, strict=True))
+        found = [errors_of(*no_data(prior, sizes), t.p, t.q) for t, prior in both]
+        yield _row(case, hours, "no data", "", "", found)
+        found = [errors_of(*true_energy(t.p, t.q, prior, sizes), t.p, t.q) for t, prior in both]
+        yield _row(case, hours, "true energy × public shape", "", "", found)
         for kind, hide in PROMISES:
             for epsilon in EPSILONS:
                 promise = SeriesPromise.of(kind, epsilon, hide)
@@ -124,7 +126,14 @@ def rows(case: str, lengths: list[int]) -> Iterator[tuple[str, ...]]:
                 k = len(made.basis.frequencies)
                 label = f"{kind}, {hide}" + (f", k = {k}" if kind != "energy" else "")
                 yield _row(case, hours, label, f"{epsilon}", unsmoothed, found)
-                print(case, hours, label, epsilon, f"{time.perf_counter() - began:.1f} s", file=sys.stderr)
+                print(
+                    case,
+                    hours,
+                    label,
+                    epsilon,
+                    f"{time.perf_counter() - began:.1f} s",
+                    file=sys.stderr,
+                )
 
 
 def _row(

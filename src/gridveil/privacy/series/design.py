@@ -14,8 +14,9 @@ import numpy as np
 from scipy.fft import dct
 
 from gridveil.arrays import FloatArray
+from gridveil.errors import GridveilError
 from gridveil.privacy.series.basis import Basis
-from gridveil.privacy.series.mechanism import SeriesMechanism
+from gridveil.privacy.series.mechanism import SeriesMechanism, can_be_drawn
 from gridveil.privacy.series.prior import Prior, Spectrum
 from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.privacy.series.smoothing import View
@@ -52,10 +53,13 @@ def chosen_basis(
         return Basis.hourly()
     part = float(np.median(np.asarray(alphas) / np.asarray(ratings)))
     spectrum = prior.spectrum
-    return min(
-        _candidates(promise, prior),
-        key=lambda basis: expected_error(promise, prior, spectrum, basis, part),
-    )
+    candidates = list(_candidates(promise, prior))
+    if not candidates:
+        raise GridveilError(
+            f"epsilon = {float(promise.epsilon):g} asks for wider noise than can be drawn; raise "
+            "epsilon, or release fewer hours at once"
+        )
+    return min(candidates, key=lambda one: expected_error(promise, prior, spectrum, one, part))
 
 
 def _candidates(promise: SeriesPromise, prior: Prior) -> Iterator[Basis]:
@@ -67,7 +71,9 @@ def _candidates(promise: SeriesPromise, prior: Prior) -> Iterator[Basis]:
         for power in _POWERS if count > 1 else _POWERS[:1]:
             weights = (variances[first] / variances[first].max()) ** power
             shares = np.maximum(np.rint(_FINEST * weights), 1).astype(int)
-            yield Basis(width, tuple(first.tolist()), tuple(shares.tolist()))
+            basis = Basis(width, tuple(first.tolist()), tuple(shares.tolist()))
+            if can_be_drawn(promise, basis):
+                yield basis
 
 
 def _counts(most: int) -> list[int]:

@@ -57,6 +57,27 @@ MOST_HOURS = 2**18
 """H: over how many hours, of all releases of a load together, rounding is accounted for."""
 
 
+def alpha_steps(kind: SeriesPromiseKind) -> int:
+    """Return M, the steps that α is divided into."""
+    return ENERGY_STEPS if kind is SeriesPromiseKind.ENERGY else STEPS
+
+
+def distance_steps(kind: SeriesPromiseKind) -> int:
+    """Return D, the steps that a change of α comes to after rounding."""
+    return alpha_steps(kind) + 2 * (MOST_HOURS if kind is SeriesPromiseKind.ENERGY else 1)
+
+
+def scales_of(promise: SeriesPromise, basis: Basis) -> tuple[float, ...]:
+    """Return b_j of each coefficient: the least double that is at least D/(ε·r_j)."""
+    unit = distance_steps(promise.kind) / promise.epsilon
+    return tuple(double_at_least(unit / rate) for rate in basis.rates)
+
+
+def can_be_drawn(promise: SeriesPromise, basis: Basis) -> bool:
+    """Return whether no noise scale is beyond what is ever drawn."""
+    return max(scales_of(promise, basis)) <= WIDEST
+
+
 @dataclass(frozen=True)
 class SeriesMechanism:
     """What draws the release of a load series. Series on the grid: shape (loads, 2, hours).
@@ -86,7 +107,7 @@ class SeriesMechanism:
             raise GridveilError(f"a release has from 1 to {MOST_HOURS} hours, not {self.hours}")
         if self.basis.length != self.block_hours(self.promise.kind, self.hours):
             raise GridveilError(f"the basis of {self.promise.kind.value} has blocks of its window")
-        if max(self.scales) > WIDEST:
+        if not can_be_drawn(self.promise, self.basis):
             raise GridveilError(
                 f"epsilon = {float(self.promise.epsilon):g} asks for wider noise than can be "
                 "drawn; raise epsilon, or release fewer hours at once"
@@ -112,13 +133,12 @@ class SeriesMechanism:
     @property
     def alpha_steps(self) -> int:
         """M, the steps that α is divided into."""
-        return ENERGY_STEPS if self.promise.kind is SeriesPromiseKind.ENERGY else STEPS
+        return alpha_steps(self.promise.kind)
 
     @property
     def distance_steps(self) -> int:
         """D, the steps that a change of α comes to after rounding."""
-        is_energy = self.promise.kind is SeriesPromiseKind.ENERGY
-        return self.alpha_steps + 2 * (MOST_HOURS if is_energy else 1)
+        return distance_steps(self.promise.kind)
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
@@ -128,8 +148,7 @@ class SeriesMechanism:
     @cached_property
     def scales(self) -> tuple[float, ...]:
         """b_j of each coefficient: the least double that is at least D/(ε·r_j)."""
-        unit = self.distance_steps / self.promise.epsilon
-        return tuple(double_at_least(unit / rate) for rate in self.basis.rates)
+        return scales_of(self.promise, self.basis)
 
     @property
     def largest(self) -> int:

@@ -88,7 +88,7 @@ def privatise_series(
         >>> privatise_series(network, series, made, ledger, "first").p.shape
         (48, 3)
     """
-    _check(network, series, mechanism)
+    check_together(network, series, mechanism)
     asked = spending_of_series(owner_of(network, register), mechanism, conditions)
 
     def draw() -> IntArray:
@@ -134,7 +134,7 @@ def simulate_series(
     Raises:
         GridveilError: The series is not one of the network or of the mechanism.
     """
-    _check(network, series, mechanism)
+    check_together(network, series, mechanism)
     random = np.random.default_rng(seed)
     drawn = mechanism.simulate(mechanism.to_grid(series.p, series.q), random)
     return _private(mechanism, drawn, Origin.SIMULATION, None)
@@ -147,7 +147,7 @@ def _private(
     return PrivateSeries(mechanism.first_hour, drawn, p, q, origin, release_id, mechanism)
 
 
-def _check(network: Network, series: LoadSeries, mechanism: SeriesMechanism) -> None:
+def check_together(network: Network, series: LoadSeries, mechanism: SeriesMechanism) -> None:
     """Refuse what does not belong together; by public facts alone."""
     keys = tuple(load.key for load in network.listed_loads.identities)
     if series.keys != keys:

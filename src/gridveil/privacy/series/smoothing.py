@@ -26,6 +26,7 @@ from gridveil.privacy.series.mechanism import SeriesMechanism
 from gridveil.privacy.series.phase import PrivateSeries
 from gridveil.privacy.series.prior import DAY, Prior, Spectrum, from_days, to_days
 from gridveil.privacy.series.promise import SeriesPromiseKind
+from gridveil.privacy.series.total import PrivateTotal
 
 _TRUST = 8.0
 """How many observations the prior's own scale of deviations weighs as much as."""
@@ -106,6 +107,7 @@ def smoothed(
     prior: Prior,
     ratings: Sequence[float] | FloatArray,
     *,
+    total: PrivateTotal | None = None,
     consumers: bool = True,
     power_factor: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
@@ -115,6 +117,7 @@ def smoothed(
         private: The private series.
         prior: Public series of the same hours, in shares of ratings.
         ratings: The public rating of each load, in p.u.
+        total: The private total of the same series, if there is one.
         consumers: Whether no load ever feeds power back.
         power_factor: The lowest that a load has, if that is known; with `consumers`.
 
@@ -139,7 +142,7 @@ def smoothed(
         >>> bool(np.abs(p - series.p).sum() < np.abs(private.p - series.p).sum())
         True
     """
-    p, q = smoothed_coefficients(private.mechanism, private.coefficients, prior, ratings)
+    p, q = smoothed_coefficients(private.mechanism, private.coefficients, prior, ratings, total)
     return kept_within(p, q, consumers=consumers, power_factor=power_factor)
 
 
@@ -148,6 +151,7 @@ def smoothed_coefficients(
     coefficients: IntArray,
     prior: Prior,
     ratings: Sequence[float] | FloatArray,
+    total: PrivateTotal | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return smoothed P and Q without limits of consumers; otherwise as `smoothed`."""
     sizes = np.asarray(ratings, dtype=float)
@@ -158,14 +162,27 @@ def smoothed_coefficients(
         )
     if sizes.shape != (mechanism.loads,) or not (sizes > 0).all():
         raise GridveilError("ratings: one above 0 for each load is needed")
-    noise = np.repeat(mechanism.noise_variances()[:, None], 2, axis=1) / sizes[:, None, None] ** 2
-    is_energy = mechanism.promise.kind is SeriesPromiseKind.ENERGY
-    noise = np.repeat(noise, DAY, axis=-1) if is_energy else noise
-    view = View.of(mechanism, prior.spectrum)
-    seen = _by_frequency(mechanism, mechanism.measured(coefficients), sizes, prior.spectrum)
-    days = _smoothed(view, seen, noise.reshape(len(sizes), -1), sizes)
+    spectrum = prior.spectrum
+    view = View.of(mechanism, spectrum)
+    seen = _by_frequency(mechanism, mechanism.measured(coefficients), sizes, spectrum)
+    of_total = None
+    if total is not None:
+        whole = np.array([sizes.sum()])
+        of_total = (
+            _by_frequency(total.mechanism, total.measured()[None], whole, spectrum)[0],
+            _noise(total.mechanism, whole)[0],
+        )
+    days = _smoothed(view, seen, _noise(mechanism, sizes), sizes, of_total)
     p, q = (from_days(half, mechanism.hours).T * sizes for half in np.split(days, 2, axis=-1))
     return p, q
+
+
+def _noise(mechanism: SeriesMechanism, sizes: FloatArray) -> FloatArray:
+    """Return the variances of what was measured of each load, in shares of its rating, squared."""
+    noise = mechanism.noise_variances() / sizes[:, None] ** 2
+    if mechanism.promise.kind is SeriesPromiseKind.ENERGY:
+        noise = np.repeat(noise, DAY, axis=-1)
+    return np.tile(noise, 2)
 
 
 def kept_within(
@@ -189,8 +206,22 @@ def kept_within(
     return p, q
 
 
-def _smoothed(view: View, seen: FloatArray, noise: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Return smoothed loads in shares of ratings, by days: of shape (loads, days, 48)."""
+def _smoothed(
+    view: View,
+    seen: FloatArray,
+    noise: FloatArray,
+    sizes: FloatArray,
+    of_total: tuple[FloatArray, FloatArray] | None,
+) -> FloatArray:
+    """Return smoothed loads in shares of ratings, by days: of shape (loads, days, 48).
+
+    Args:
+        view: What is measured of the prior.
+        seen: What was measured of the loads.
+        noise: Its variances.
+        sizes: The ratings.
+        of_total: What was measured of the total besides, in shares of all ratings, and variances.
+    """
     loads, mean_noise = len(seen), np.diag(noise.mean(axis=0))
     own = _deviations(view, seen, noise.mean(axis=0))
     gap = seen.mean(axis=0) - view.mean
@@ -203,15 +234,25 @@ def _smoothed(view: View, seen: FloatArray, noise: FloatArray, sizes: FloatArray
         weights[same] = np.moveaxis(np.linalg.solve(view.within, best), -1, 0)
     days = view.prior.mean + view.lift(of_mean + weights)
     parts = sizes / sizes.sum()
-    return np.asarray(days + _total(view, seen, noise, parts) - np.einsum("l,lfh->fh", parts, days))
+    mean, noise_of_mean = np.einsum("l,lfk->fk", parts, seen), (parts[:, None] ** 2 * noise).sum(0)
+    if of_total is not None:  # the better of the two, weighted by their certainty
+        besides, its_noise = of_total
+        weight = noise_of_mean / (noise_of_mean + its_noise)
+        mean, noise_of_mean = mean + weight * (besides - mean), weight * its_noise
+    wanted = _total(view, mean, noise_of_mean, 1 + float((parts**2).sum()))
+    return np.asarray(days + wanted - np.einsum("l,lfh->fh", parts, days))
 
 
-def _total(view: View, seen: FloatArray, noise: FloatArray, parts: FloatArray) -> FloatArray:
-    """Return the smoothed mean of all loads, weighted by their ratings, by days."""
-    noise_of_mean = np.diag((parts[:, None] ** 2 * noise).sum(axis=0))
-    variance = 1 + (parts**2).sum()
-    apart = np.einsum("l,lfk->fk", parts, seen) - view.mean
-    weights = variance * _solved(variance * view.within + noise_of_mean, apart)
+def _total(view: View, mean: FloatArray, noise: FloatArray, spread: float) -> FloatArray:
+    """Return the smoothed mean of all loads, weighted by their ratings, by days.
+
+    Args:
+        view: What is measured of the prior.
+        mean: What was measured of it.
+        noise: Its variances.
+        spread: How many times the prior's covariance it has.
+    """
+    weights = spread * _solved(spread * view.within + np.diag(noise), mean - view.mean)
     return view.prior.mean + view.lift(weights)
 
 

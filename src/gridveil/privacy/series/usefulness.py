@@ -104,11 +104,10 @@ def _median_off(found: FloatArray, true: FloatArray) -> float:
     return float(np.median(off)) if len(off) else 0.0
 
 
-def no_data(
-    p: FloatArray, q: FloatArray, prior: Prior, ratings: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def no_data(prior: Prior, ratings: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the public shape times the rating of each load."""
-    return tuple(shape.mean(axis=0)[:, None] * ratings for shape in (prior.p, prior.q))  # type: ignore[return-value]
+    p, q = (shape.mean(axis=0)[:, None] * ratings for shape in (prior.p, prior.q))
+    return p, q
 
 
 def true_energy(
@@ -116,7 +115,7 @@ def true_energy(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the public shape with the true energy of each load."""
     found = []
-    for true, shape in zip((p, q), no_data(p, q, prior, ratings), strict=True):
+    for true, shape in zip((p, q), no_data(prior, ratings), strict=True):
         found.append(shape * (true.sum(axis=0) / shape.sum(axis=0)))
     return found[0], found[1]
 
@@ -157,6 +156,6 @@ def forecast_series(
     return SeriesForecast(
         promise,
         errors_of(*found, p, q),
-        errors_of(*no_data(p, q, known, sizes), p, q),
+        errors_of(*no_data(known, sizes), p, q),
         errors_of(*true_energy(p, q, known, sizes), p, q),
     )
