@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gridveil.admm.policy import Policy as Policy
     from gridveil.claims import Claim as Claim
     from gridveil.errors import GridveilError as GridveilError
+    from gridveil.experiments.dataset.make import dataset as dataset
     from gridveil.experiments.paper.reproduce import reproduce as reproduce
     from gridveil.experiments.simulate import (
         Simulation as Simulation,
@@ -185,6 +186,7 @@ _MODULES = {
     "admm.policy": ["Policy"],
     "claims": ["Claim"],
     "errors": ["GridveilError"],
+    "experiments.dataset.make": ["dataset"],
     "experiments.paper.reproduce": ["reproduce"],
     "experiments.simulate": ["Simulation", "simulate"],
     "experiments.study": ["Study"],

@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from gridveil.cli.audit import audit
 from gridveil.cli.budget import budget
 from gridveil.cli.cases import cases
+from gridveil.cli.dataset import dataset
 from gridveil.cli.export import export
 from gridveil.cli.federation import (
     assemble,
@@ -91,6 +92,7 @@ app.command()(export)
 app.command()(solve)
 app.command()(cases)
 app.command()(profiles)
+app.command()(dataset)
 app.command()(simulate)
 app.command()(sweep)
 app.command()(results)

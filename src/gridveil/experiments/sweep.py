@@ -59,8 +59,7 @@ def sweep(
         2
     """
     study = as_study(study)
-    if workers == 0 or workers < -1:
-        raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
+    check_workers(workers)
     if study.has_agents and cluster is None:
         chosen_device(study.device, 0)  # a missing GPU is refused before any work
         if study.device is Device.CUDA and workers == -1:
@@ -78,6 +77,12 @@ def sweep(
         if progress is not None:
             progress(done, of)
     return store
+
+
+def check_workers(workers: int) -> None:
+    """Refuse a number of processes that is none."""
+    if workers == 0 or workers < -1:
+        raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
 
 
 def _on_cores(tasks: list[Task], workers: int) -> Iterator[tuple[Task, list[Row]]]:

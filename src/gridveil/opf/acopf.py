@@ -161,7 +161,18 @@ class OPFResult(ArrayRecord):
             0    1      40.0   40.0
             1    1     170.0  170.0
         """
-        return data_frame({**self.network.table(component), **self._columns(component)})
+        return data_frame(self.table(component))
+
+    def table(self, component: Component) -> dict[str, Any]:
+        """Return the columns of `to_frame` as arrays.
+
+        Args:
+            component: "buses", "loads", "idle_loads", "generators" or "lines".
+
+        Raises:
+            GridveilError: It is none of these.
+        """
+        return {**self.network.table(component), **self._columns(component)}
 
     def _columns(self, component: Component) -> dict[str, Any]:
         """Return the results for each component of a kind, by the name of their column."""

@@ -57,7 +57,7 @@ def export_release(
         >>> release("case5_pjm", folder + "/ledger.sqlite", beta=0.05).save(folder + "/out")
         >>> told = export_release(folder + "/out", "case5_pjm", folder + "/mine.m")
     """
-    files, source, target = _files_of(Path(folder)), find_case(into), Path(output)
+    files, source, target = certified_files(Path(folder)), find_case(into), Path(output)
     if target.exists() or target.is_symlink():
         raise GridveilError(f"{target} exists and is not overwritten; choose another file")
     chosen: CaseFormat = format_of(source)
@@ -66,7 +66,7 @@ def export_release(
     return [*chosen.write_back(_with_released(network, files.loads), source, target), _STILL]
 
 
-def _files_of(folder: Path) -> ReleaseFiles:
+def certified_files(folder: Path) -> ReleaseFiles:
     """Return the files of a release whose digests are those of its certificate."""
     read = read_certificate(read_release_file(folder, CERTIFICATE))
     contents, digests = read_files(folder, read)

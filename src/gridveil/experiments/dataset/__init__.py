@@ -1,0 +1,1 @@
+"""AC-OPF samples for learning, made from what was released."""
