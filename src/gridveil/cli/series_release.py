@@ -59,6 +59,13 @@ class SeriesOptions:
         float | None,
         typer.Option(help="series: a public power factor, for loads without reactive power."),
     ] = None
+    total_share: Annotated[
+        str | None,
+        typer.Option(
+            help="series: the part of ε that buys a private total of every hour, 0 for none. Else "
+            "the plan chooses."
+        ),
+    ] = None
     ramps: Annotated[
         Path | None,
         typer.Option(
@@ -125,6 +132,7 @@ def release_series(
             **vars(fidelity),
             **{name: getattr(processing, name) for name in ("consumers", "power_factor")},
             agents=options,
+            total_share=series.total_share,
             ramps=series.ramps,
             accept_useless=series.accept_useless,
             accept_matches=choices.accept_match or (),

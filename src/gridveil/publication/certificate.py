@@ -48,7 +48,7 @@ class Protection(Part):
     mechanism: Name
     epsilon: Positive
     epsilon_costs: NotNegative
-    """The part of ε that paid for the costs O*."""
+    """The part of ε that paid for the costs O*, or for the private total of a series."""
     delta: Annotated[float, Field(ge=0, lt=1)]
     kind: Literal["absolute", "relative", "energy"] = "absolute"
     """What the distance is measured in: MVA, parts of the load, or MVAh over all hours."""

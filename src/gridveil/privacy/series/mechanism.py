@@ -31,6 +31,7 @@ Nothing overflows: |n_t| ≤ N with N·‖B_j‖₁ ≤ 2^52, so that B·n and a
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -332,7 +333,7 @@ def _rounded(values: FloatArray, step: Fraction, largest: int) -> list[int]:
     """Return values in whole steps, the nearest (of two the upper one), within ±largest."""
     numerator, denominator = step.numerator, step.denominator
     found = []
-    for value in values.tolist():
+    for value in np.clip(values, -sys.float_info.max, sys.float_info.max).tolist():
         over, under = value.as_integer_ratio()
         nearest = (2 * over * denominator + numerator * under) // (2 * numerator * under)
         found.append(max(-largest, min(largest, nearest)))

@@ -1,15 +1,16 @@
 """The total load of every hour, bought with a small share of ε where that pays.
 
-Proof. Every load is rounded to whole steps of γ = α/M, with α the largest distance of any load, and
-the steps are added up in whole numbers. If P and Q of one load move by d, the total moves by at most
-d/γ + 2 steps, as the load itself does; all other loads stay. So the proof of the series mechanism
-holds for the total, as for a load with that α. Each load is charged for it at its own distance,
-which is no larger. ∎
+Proof. Every load is rounded to whole steps of γ = α/M, with α the largest distance of any load,
+and the steps are added up in whole numbers. If P and Q of one load move by d, the total moves by at
+most d/γ + 2 steps, as the load itself does; all other loads stay. So the proof of the series
+mechanism holds for the total, as for a load with that α. Each load is charged for it at its own
+distance, which is no larger. ∎
 
-The rule when it pays. The sum of private loads has noise of Σ α_i², the private total of α_max². With
-a share s of ε for the total, the best of both has 1/((1 − s)²/Σ α_i² + s²/α_max²). A fifth of ε is
-spent where that halves the noise of the total, and nothing where it does not: noise on the loads
-becomes a quarter larger. That takes about 85 loads of the same distance. These are public numbers.
+The rule when it pays. The noise of the sum of private loads has a variance of Σ α_i², in units that
+matter not, that of the private total one of α_max². With a share s of ε for the total, the best of
+both has 1/((1 − s)²/Σ α_i² + s²/α_max²). A fifth of ε is spent where that halves the noise of the
+total, and nothing where it does not: noise on the loads becomes a quarter larger. That takes about
+84 loads of the same distance. These are public numbers.
 """
 
 from collections.abc import Mapping, Sequence

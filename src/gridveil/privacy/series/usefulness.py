@@ -1,8 +1,9 @@
 """Whether a promise leaves a series that is worth releasing, judged on made-up loads alone.
 
 Two baselines need no hourly data: the public shape times the rating, and the public shape with the
-true energy of each load. What is further off than both tells less than a single number for each
-load would; such a promise is refused unless that is accepted.
+true energy of each load. Smoothing draws what is drowned in noise towards the first: a release that
+is not at least a tenth nearer than one of them tells nothing that was not public, and is refused
+unless that is accepted.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from gridveil.privacy.series.promise import SeriesPromise
 from gridveil.privacy.series.smoothing import smoothed_coefficients
 
 _MOST_LOADS = 60
+_BEATEN = 0.9
 _SEED = 1
 """Of the made-up loads; the prior has another."""
 
@@ -51,8 +53,8 @@ class SeriesForecast:
 
     @property
     def is_useless(self) -> bool:
-        """Whether it is further off than both baselines."""
-        return self.released.p >= max(self.no_data.p, self.true_energy.p)
+        """Whether it is hardly nearer than the worse of both baselines, or further off."""
+        return self.released.p > _BEATEN * max(self.no_data.p, self.true_energy.p)
 
     def require_useful(self, accept_useless: bool) -> None:
         """Refuse a promise that beats neither baseline, unless that is accepted.

@@ -1,6 +1,7 @@
 """What a release of a series is made from, once it is planned and drawn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.network.network import Network
 from gridveil.privacy.ledger.records import Entry
 from gridveil.privacy.series.mechanism import SeriesMechanism
+from gridveil.privacy.series.promise import SeriesPromise
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +22,9 @@ class SeriesBasis:
     """Blank: without loads, in a file of its own."""
     release_id: str
     mechanism: SeriesMechanism
+    """What draws the loads."""
+    total_epsilon: Fraction
+    """The part of ε that buys a private total of every hour; 0 buys none."""
     ratings_source: str
     entry: Entry
     method: FidelityMethod
@@ -32,6 +37,12 @@ class SeriesBasis:
     """What the private series are smoothed with, in words."""
     with_csv: bool = False
     """Whether the loads are written as CSV too."""
+
+    @property
+    def promise(self) -> SeriesPromise:
+        """What the release promises, the total included."""
+        of_loads = self.mechanism.promise
+        return replace(of_loads, epsilon=of_loads.epsilon + self.total_epsilon)
 
     @property
     def weights(self) -> FloatArray:

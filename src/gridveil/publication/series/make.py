@@ -349,7 +349,7 @@ def _certificate(
     series: StatedSeries,
     targets: FloatArray,
 ) -> Certificate:
-    network, promise, band = basis.network, basis.mechanism.promise, basis.band
+    network, promise, band = basis.network, basis.promise, basis.band
     done = PostProcessing(basis.limits)
     source = target_source(network.has_costs)
     rows = (network.generators.row + 1).tolist()
@@ -421,8 +421,7 @@ def _certificate(
 
 
 def _protection(basis: SeriesBasis) -> Protection:
-    mechanism, entry = basis.mechanism, basis.entry
-    promise = mechanism.promise
+    mechanism, entry, promise = basis.mechanism, basis.entry, basis.promise
     is_energy = promise.kind is SeriesPromiseKind.ENERGY
     return Protection.model_validate(
         {
@@ -430,7 +429,7 @@ def _protection(basis: SeriesBasis) -> Protection:
             "unit": series_unit(promise.kind),
             "mechanism": MECHANISM,
             "epsilon": float(promise.epsilon),
-            "epsilon_costs": 0.0,
+            "epsilon_costs": float(basis.total_epsilon),
             "delta": 0.0,
             "kind": "energy" if is_energy else "absolute",
             "alpha_pu": None,
@@ -438,7 +437,7 @@ def _protection(basis: SeriesBasis) -> Protection:
             "metric": METRICS[promise.kind],
             "grid_step_pu": float(min(mechanism.steps)),
             "noise_scale_pu": None,
-            "parameters": {**mechanism.specification(), **_source(basis)},
+            "parameters": {**mechanism.specification(), **further_parameters(basis)},
             "bounds": "",
             "caution": "",
             "cumulative_epsilon": float(entry.cumulative),
@@ -452,8 +451,14 @@ def _protection(basis: SeriesBasis) -> Protection:
     )
 
 
-def _source(basis: SeriesBasis) -> dict[str, str]:
-    return {"ratings_source": basis.ratings_source} if basis.ratings_source else {}
+def further_parameters(basis: SeriesBasis) -> dict[str, str]:
+    """Return the parameters that are not those of the mechanism of the loads."""
+    found = {}
+    if basis.ratings_source:
+        found["ratings_source"] = basis.ratings_source
+    if basis.total_epsilon:
+        found["total_epsilon"] = str(basis.total_epsilon)
+    return found
 
 
 def _post_processing(done: PostProcessing, network: Network) -> StatedPostProcessing | None:

@@ -45,7 +45,14 @@ from gridveil.privacy.series.phase import PrivateSeries, privatise_series, spend
 from gridveil.privacy.series.prior import Prior
 from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.privacy.series.smoothing import smoothed
+from gridveil.privacy.series.total import (
+    PrivateTotal,
+    privatise_total_series,
+    share_for_total,
+    split,
+)
 from gridveil.privacy.series.usefulness import SeriesForecast, forecast_series
+from gridveil.privacy.total import total_id
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.charge import Charge, charge_of_plan, ledger_warnings
@@ -64,6 +71,7 @@ from gridveil.publication.series.scan import refuse_series_matches
 from gridveil.publication.series.state import RunState
 from gridveil.publication.statements import post_processing_sentences
 
+_NO_ENTRY = Entry("", Fraction(1), Fraction(1), None)
 HIDE = "5%rating"
 METHOD = "central"
 SeriesLike = LoadSeries | Any
@@ -78,6 +86,9 @@ class SeriesPlan:
     """As its owner has it; its own loads play no part."""
     series: LoadSeries
     mechanism: SeriesMechanism
+    """Of the loads, with what the total leaves of ε."""
+    total: SeriesMechanism | None
+    """What draws a private total of every hour; None where it does not pay."""
     ratings: PublicRatings | None
     sizes: FloatArray
     """The public size of each load in p.u.: its rating, or what a load of the network usually has.
@@ -100,8 +111,8 @@ class SeriesPlan:
 
     @property
     def promise(self) -> SeriesPromise:
-        """What the release promises of each load."""
-        return self.mechanism.promise
+        """What the release promises of each load, the total included."""
+        return self._basis(_NO_ENTRY).promise
 
     def draft(self) -> Certificate:
         """Refuse what does not fit together or could not be certified."""
@@ -111,7 +122,8 @@ class SeriesPlan:
         if self.ratings is not None:
             peaks = self.network.with_loads(*_peaks(self.series))
             refuse_declared(peaks, (), "", self.ratings.texts(), self.accept_matches)
-        return series_draft(self._basis(Entry("", self.charge.epsilon, self.promise.epsilon, None)))
+        entry = replace(_NO_ENTRY, charge=self.charge.epsilon, cumulative=self.promise.epsilon)
+        return series_draft(self._basis(entry))
 
     def run(
         self,
@@ -144,14 +156,17 @@ class SeriesPlan:
         drafted = without_distances(self.draft()).to_bytes()
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
+        if self.total is not None and not book.knows(self.release_id):
+            book.check(self.spending())
         private = privatise_series(
             self.network, self.series, self.mechanism, book, self.release_id, register=self.register
         )
         private.require_private()
-        basis = self._basis(book.entry(self.release_id))
+        total = self._bought_total(book)
+        basis = self._basis(self._entry(book))
         notify("smoothing")
-        p, q = self._smoothed(private, basis)
-        kept = RunState(state, self._depends_on(private, basis))
+        p, q = self._smoothed(private, total, basis)
+        kept = RunState(state, self._depends_on(private, total, basis))
         notify("fidelity phase")
         solved = solve_series(basis, p, q, kept, workers, progress)
         notify("report")
@@ -176,16 +191,41 @@ class SeriesPlan:
         with existing_ledger(ledger) as book:
             if not book.knows(self.release_id):
                 return "nothing was drawn or charged"
+            is_whole = self.total is None or book.knows(total_id(self.release_id))
+        then = "without a new charge" if is_whole else "which charges the rest, the total load"
         return (
             f"release id {self.release_id!r} was drawn and charged; run the same command again to "
-            "go on where it was, without a new charge"
+            f"go on where it was, {then}"
         )
+
+    def _bought_total(self, book: Ledger) -> PrivateTotal | None:
+        if self.total is None:
+            return None
+        return privatise_total_series(
+            self.network,
+            self.series,
+            self.total,
+            self.mechanism,
+            book,
+            self.release_id,
+            register=self.register,
+        )
+
+    def _entry(self, book: Ledger) -> Entry:
+        """Return what the ledger knows of the last draw of this release."""
+        entry = book.entry(self.release_id)
+        if self.total is None:
+            return entry
+        last = book.entry(total_id(self.release_id))
+        seals = (replace(last.seals[0], is_first=entry.seals[0].is_first),)
+        return replace(last, seals=seals)
 
     def _basis(self, entry: Entry) -> SeriesBasis:
         return SeriesBasis(
             network=blank(self.network),
             release_id=self.release_id,
             mechanism=self.mechanism,
+            total_epsilon=Fraction(0) if self.total is None else self.total.promise.epsilon,
             ratings_source="" if self.ratings is None else self.ratings.source,
             entry=entry,
             method=self.method,
@@ -198,16 +238,19 @@ class SeriesPlan:
         )
 
     def _smoothed(
-        self, private: PrivateSeries, basis: SeriesBasis
+        self, private: PrivateSeries, total: PrivateTotal | None, basis: SeriesBasis
     ) -> tuple[FloatArray, FloatArray]:
         """Return smoothed private loads within the limits of consumers."""
-        p, q = smoothed(private, self.prior, self.sizes, consumers=False)
+        p, q = smoothed(private, self.prior, self.sizes, total=total, consumers=False)
         loads = nearest_loads_within(basis.limits, np.stack([p, q], axis=2))
         return np.ascontiguousarray(loads[..., 0]), np.ascontiguousarray(loads[..., 1])
 
-    def _depends_on(self, private: PrivateSeries, basis: SeriesBasis) -> Iterator[bytes]:
+    def _depends_on(
+        self, private: PrivateSeries, total: PrivateTotal | None, basis: SeriesBasis
+    ) -> Iterator[bytes]:
         """Give what the blocks of hours depend on; nothing of it is raw."""
         yield private.coefficients.tobytes()
+        yield b"" if total is None else total.coefficients.tobytes()
         yield basis.network.case.text.encode("utf-8", "surrogateescape")
         yield self.prior.p.tobytes() + self.prior.q.tobytes()
         yield self.sizes.tobytes()
@@ -226,7 +269,8 @@ class SeriesPlan:
 
     def spending(self) -> Spending:
         """Return what is asked of the budget of each load."""
-        return spending_of_series(owner_of(self.network, self.register), self.mechanism)
+        whole = replace(self.mechanism, promise=self.promise)
+        return spending_of_series(owner_of(self.network, self.register), whole)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -245,6 +289,7 @@ class SeriesPlan:
             "promise": self.promise.sentence(),
             "epsilon": float(self.promise.epsilon),
             "hide": str(self.promise.hide),
+            "total_epsilon": float(self.promise.epsilon - self.mechanism.promise.epsilon),
             "charge": float(self.charge.epsilon),
             "least_left": float(self.charge.least_left),
             "is_drawn": self.charge.is_drawn,
@@ -286,6 +331,9 @@ class SeriesPlan:
                 f"{float(self.charge.epsilon):g}; at least {float(self.charge.least_left):g} then "
                 f"remains for each, in the register {self.charge.register!r} of the ledger"
             )
+        if self.total is not None:
+            epsilon = float(self.total.promise.epsilon)
+            yield f"of it, ε = {epsilon:g} buys a private total of every hour"
         yield self.forecast.sentence()
         yield f"private series are smoothed with a public prior: {self.prior.source}"
         yield from self._post_processing_sentences()
@@ -313,6 +361,7 @@ def plan_series_release(
     ratings: PublicRatings | str | Path | None = None,
     ratings_source: str = "",
     prior: Prior | None = None,
+    total_share: Number | None = None,
     beta: Number = BETA,
     method: FidelityMethod | str | None = None,
     band: BandKind | str | None = None,
@@ -340,6 +389,8 @@ def plan_series_release(
         ratings: The public ratings of loads, as for `plan_release`.
         ratings_source: Where they were published.
         prior: Public series to smooth with; made-up customers if None.
+        total_share: The part of ε that buys a private total of every hour. None lets the plan
+            choose, 0 buys none.
         beta: How far costs may be off O*_t, relatively, or outputs off p*_t, as a share of ranges.
         method: How each hour is restored: "central" if None.
         band: What stays within beta, as for `plan_release`.
@@ -389,13 +440,18 @@ def plan_series_release(
     forecast = forecast_series(asked, first, hours, alphas, sizes, public)
     forecast.require_useful(accept_useless)
     basis = chosen_basis(asked, public, [float(alpha) for alpha in alphas], sizes)
-    mechanism = series_mechanism(asked, known.base_mva, alphas, first, hours, basis)
+    whole = series_mechanism(asked, known.base_mva, alphas, first, hours, basis)
+    share = share_for_total(alphas) if total_share is None else exact(total_share, "total share")
+    if not 0 <= share < 1:
+        raise GridveilError(f"total share: {total_share} is a part of ε, from 0 to below 1")
+    mechanism, of_total = split(whole, share) if share else (whole, None)
     kind = _band(known, band)
     ramp_limits = case_ramps(known) if ramps is None else read_ramps(Path(ramps), known)
     plan = SeriesPlan(
         network=known,
         series=loads,
         mechanism=mechanism,
+        total=of_total,
         ratings=rated,
         sizes=sizes,
         prior=public,
@@ -405,7 +461,7 @@ def plan_series_release(
         beta=float(exact(beta, "beta")),
         limits=consumer_limits(known, consumers, power_factor),
         ramps=ramp_limits if np.isfinite(ramp_limits).any() else None,
-        release_id=_default_id(known, mechanism) if release_id is None else release_id,
+        release_id=_default_id(known, mechanism, share) if release_id is None else release_id,
         register=register_choice(register, new_register),
         accept_matches=tuple(accept_matches),
         with_csv=csv,
@@ -475,10 +531,10 @@ def _sizes(network: Network, ratings: PublicRatings | None) -> FloatArray:
     return np.full(len(network.loads), (typical_load(network) or base) / base)
 
 
-def _default_id(network: Network, mechanism: SeriesMechanism) -> str:
+def _default_id(network: Network, mechanism: SeriesMechanism, share: Fraction) -> str:
     """Return the id of a release without one: the same network and parameters draw once."""
     places = network.listed_loads.places
-    text = f"{network_id(network)} {mechanism.specification()} series of {places}"
+    text = f"{network_id(network)} {mechanism.specification()} {share} series of {places}"
     return f"{network.name}-series-{sha256(text.encode()).hexdigest()[:8]}"
 
 

@@ -1,6 +1,7 @@
 """What a certificate says of the protection of a series: the mechanism made again from ε and α."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from gridveil.claims import Claim, claim, number_claim, proved, stated
@@ -8,7 +9,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.series.load_series import hour_text
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.series.mechanism import NAME, SeriesMechanism
-from gridveil.privacy.series.promise import SeriesPromiseKind
+from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.publication.certificate import Certificate, StatedSeries
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.series.statements import (
@@ -22,6 +23,7 @@ from gridveil.publication.statements import LARGEST_BASE, SMALLEST_BASE, is_plau
 from gridveil.publication.verification.protection import named_claim, owner_claims
 
 _EXACT = 1e-12
+_TOTAL = "total_epsilon"
 _THEOREM = (
     "noise of scale b_j ≥ D/(ε·r_j) on coefficient j of the public basis, from these parameters: "
     "the theorem at the top of privacy/series/mechanism.py"
@@ -36,14 +38,14 @@ def series_protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     wanted = f"{SMALLEST_BASE:g} to {LARGEST_BASE:g} MVA"
     yield claim("base", f"{base:g} MVA", f"plausible: {wanted}", is_plausible_base(base))
     try:
-        mechanism = SeriesMechanism.from_specification(of.parameters)
+        mechanism, promise = stated_mechanism(of.parameters)
     except (GridveilError, ArithmeticError) as error:
         found = f"its parameters make no mechanism: {error}"
         yield claim("mechanism", of.mechanism, found, ok=False)
         return
     yield claim("mechanism", of.mechanism, NAME, of.mechanism == NAME)
-    yield from _parameters(certificate, series, mechanism)
-    yield from _promise(certificate, mechanism)
+    yield from _parameters(certificate, series, mechanism, promise)
+    yield from _promise(certificate, promise)
     yield from _public(certificate, series)
     least = float(min(alpha * mechanism.base_mva for alpha in mechanism.alphas))
     yield from owner_claims(read, least)
@@ -57,10 +59,10 @@ def series_whole_claim(certificate: Certificate) -> Claim:
     """Check that what is said of the folder as a whole follows from its promise."""
     name, claimed = "private as a whole", certificate.statement
     try:
-        mechanism = SeriesMechanism.from_specification(certificate.protection.parameters)
+        _, promise = stated_mechanism(certificate.protection.parameters)
     except (GridveilError, ArithmeticError):
         return claim(name, claimed, "its parameters make no mechanism", ok=False)
-    follows = series_statement(mechanism.promise)
+    follows = series_statement(promise)
     if (claimed, certificate.private_as_a_whole) != (follows, True):
         return claim(name, claimed, f"as stated, it would be: {follows}", ok=False)
     return stated(
@@ -68,20 +70,37 @@ def series_whole_claim(certificate: Certificate) -> Claim:
     )
 
 
+def stated_mechanism(parameters: Mapping[str, str]) -> tuple[SeriesMechanism, SeriesPromise]:
+    """Return the mechanism of the loads, and the promise of all that is drawn of them.
+
+    A private total is measured in the same basis, with noise for the largest distance and a part of
+    ε of its own (privacy/series/total.py).
+    """
+    mechanism = SeriesMechanism.from_specification(parameters)
+    of_total = exact(parameters.get(_TOTAL, "0"), "total epsilon")
+    if of_total < 0 or (_TOTAL in parameters and str(of_total) != parameters[_TOTAL]):
+        raise GridveilError("the part of ε for the total is none")
+    return mechanism, replace(mechanism.promise, epsilon=mechanism.promise.epsilon + of_total)
+
+
 def _parameters(
-    certificate: Certificate, series: StatedSeries, mechanism: SeriesMechanism
+    certificate: Certificate,
+    series: StatedSeries,
+    mechanism: SeriesMechanism,
+    promise: SeriesPromise,
 ) -> Iterator[Claim]:
     """Check the figures that follow from the exact parameters."""
     of = certificate.protection
-    beyond = set(of.parameters) - set(mechanism.specification()) - {"ratings_source"}
+    beyond = set(of.parameters) - set(mechanism.specification()) - {"ratings_source", _TOTAL}
     found = ", ".join(sorted(beyond)[:3]) or "none"
     yield claim("other parameters", "none", found, not beyond)
     base = exact(certificate.base_mva, "base")
     yield claim(
         "base of the mechanism", str(base), str(mechanism.base_mva), mechanism.base_mva == base
     )
-    epsilon = float(mechanism.promise.epsilon)
-    yield number_claim("epsilon", of.epsilon, epsilon, 0.0)
+    epsilon, of_total = promise.epsilon, promise.epsilon - mechanism.promise.epsilon
+    yield number_claim("epsilon", of.epsilon, float(epsilon), 0.0)
+    yield number_claim("of it, for the total", of.epsilon_costs, float(of_total), 0.0)
     yield number_claim("delta", of.delta, 0.0, 0.0)
     step = float(min(mechanism.steps))
     yield number_claim("smallest grid step (p.u.)", of.grid_step_pu, step, _EXACT)
@@ -106,9 +125,9 @@ def _parameters(
     yield claim(
         "distances", f"of {mechanism.loads} loads", f"{loads} loads", mechanism.loads == loads
     )
-    lost = _largest_loss(mechanism)
-    ok = lost <= mechanism.promise.epsilon
-    yield claim("loss within any window", f"at most {epsilon:g}", f"{float(lost):.9g}", ok)
+    lost = _largest_loss(replace(mechanism, promise=promise))
+    claimed, found = f"at most {float(epsilon):g}", f"{float(lost):.9g}"
+    yield claim("loss within any window", claimed, found, lost <= epsilon)
 
 
 def _largest_loss(mechanism: SeriesMechanism) -> Fraction:
@@ -124,9 +143,9 @@ def _largest_loss(mechanism: SeriesMechanism) -> Fraction:
     return most
 
 
-def _promise(certificate: Certificate, mechanism: SeriesMechanism) -> Iterator[Claim]:
-    of, kind = certificate.protection, mechanism.promise.kind
-    sentence = mechanism.promise.sentence()
+def _promise(certificate: Certificate, promise: SeriesPromise) -> Iterator[Claim]:
+    of, kind = certificate.protection, promise.kind
+    sentence = promise.sentence()
     if of.promise == sentence and not of.caution:
         yield proved("promise", of.promise, _THEOREM)
     else:
