@@ -11,8 +11,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from gridveil.arrays import BoolArray, IntArray
 from gridveil.errors import GridveilError

@@ -6,12 +6,13 @@ What pyarrow says of a file is not passed on: it quotes cells, which may be load
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
@@ -128,7 +129,7 @@ def table_of_frame(frame: Any, source: str) -> Table:
         raise GridveilError(f"{source}: two of its columns have the same name")
     arrays = {}
     for name, values in columns.items():
-        array = _quietly(lambda values=values: pa.array(values, from_pandas=True))
+        array = _quietly(partial(pa.array, values, from_pandas=True))
         if array is None:
             raise GridveilError(
                 f"{source}: column {shown(name)} holds values of several kinds; make them numbers"

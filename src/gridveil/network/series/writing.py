@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 

@@ -5,7 +5,7 @@ those without a load too.
 """
 
 import numpy as np
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 
 from gridveil.arrays import FloatArray
 from gridveil.network.series.writing import table_bytes

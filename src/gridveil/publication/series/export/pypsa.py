@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gridveil.arrays import FloatArray
+from gridveil.arrays import BoolArray, FloatArray
 from gridveil.files import csv_bytes
 from gridveil.network.network import Network
 from gridveil.publication.series.export.released import ReleasedSeries
@@ -115,7 +115,7 @@ def _cost_coefficients(network: Network) -> FloatArray:
     return np.pad(known, ((0, 0), (0, 3 - known.shape[1])))
 
 
-def _is_transformer(network: Network) -> FloatArray:
+def _is_transformer(network: Network) -> BoolArray:
     lines, kv = network.lines, base_kv(network)
     same = kv[lines.from_bus] == kv[lines.to_bus]
     return np.asarray(~same | (lines.tap != 1) | (lines.shift != 0))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import parquet
 
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
