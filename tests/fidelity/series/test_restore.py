@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gridveil import GridveilError, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
+from gridveil import GridveilError, PolarLaplace, load_case, restore, solve_acopf
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.central import bands_of
 from gridveil.fidelity.registry import make_method

@@ -325,6 +325,12 @@ class SeriesPlan:
         yield "not hidden: habits, what a load does on average over many such windows"
         if self.charge.is_drawn:
             yield "the series was drawn under this id before: nothing would be charged again"
+        elif not self.charge.epsilon:
+            yield (
+                "no load would have spent more than it has in its fullest window of hours; at "
+                f"least {float(self.charge.least_left):g} remains for each, in the register "
+                f"{self.charge.register!r} of the ledger"
+            )
         else:
             yield (
                 f"each of {len(network.loads)} loads would be charged ε = "
@@ -438,7 +444,6 @@ def plan_series_release(
     sizes, first, hours = _sizes(known, rated), loads.first_hour, loads.hours
     public = Prior.generated(first, hours) if prior is None else prior
     forecast = forecast_series(asked, first, hours, alphas, sizes, public)
-    forecast.require_useful(accept_useless)
     basis = chosen_basis(asked, public, [float(alpha) for alpha in alphas], sizes)
     whole = series_mechanism(asked, known.base_mva, alphas, first, hours, basis)
     share = share_for_total(alphas) if total_share is None else exact(total_share, "total share")
@@ -467,7 +472,10 @@ def plan_series_release(
         with_csv=csv,
     )
     plan.draft()
-    return replace(plan, charge=charge_of_plan(plan, ledger))
+    planned = replace(plan, charge=charge_of_plan(plan, ledger))
+    if not planned.charge.is_drawn:
+        forecast.require_useful(accept_useless)
+    return planned
 
 
 def release_series(
