@@ -19,7 +19,6 @@ import numpy as np
 from benchmarks.report import write_table
 from gridveil import AgentOptions, PolarLaplace, load_case, restore, simulate_loads, solve_acopf
 from gridveil.admm.backends.cuda.workspace import bytes_for_all, bytes_per_draw
-from gridveil.admm.device import Device
 from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.history import History
@@ -28,6 +27,7 @@ from gridveil.admm.layout import Layout, build_layout
 from gridveil.admm.result import AgentRun
 from gridveil.admm.start import Start
 from gridveil.arrays import FloatArray
+from gridveil.device import Device
 from gridveil.fidelity.bands import cost_bands
 from gridveil.network.network import Network
 
@@ -130,7 +130,7 @@ def busy_share(layout: Layout, noisy: FloatArray) -> float:
 
     from gridveil.admm.backends.cuda.backend import CudaBackend
 
-    options = AgentOptions(tolerance=0.0, device=Device.CUDA, start=Start.FLAT)
+    options = AgentOptions(tolerance=0.0, device=Device.GPU, start=Start.FLAT)
     states = initial_states(layout, [make_draw(noisy)], options.policy, options.start)
     backend = CudaBackend(layout, [make_draw(noisy)], states, options)
     backend.advance(500)
@@ -178,7 +178,7 @@ def measured(folder: Path) -> Iterator[tuple[object, ...]]:
         ]
         many = ITERATIONS // (10 if len(network.buses) >= MANY_AT_LEAST else 1)
         options = AgentOptions(
-            max_iterations=many, tolerance=0.0, device=Device.CUDA, start=Start.FLAT
+            max_iterations=many, tolerance=0.0, device=Device.GPU, start=Start.FLAT
         )
         runs = run_together(layout, draws, options, threading.Event())
         all_seconds = max(one.seconds for one in runs)

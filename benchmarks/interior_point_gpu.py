@@ -27,6 +27,7 @@ from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.cuda.backend import GPU
 from gridveil.opf.interior_point.solve import minimise_batch
 from gridveil.opf.physics import Physics
+from gridveil.opf.placement import HOST
 from gridveil.opf.program import NetworkProgram, PolynomialTerms, batch_of
 
 INSTANCES, ALONE = 1000, 20
@@ -64,6 +65,7 @@ def opened(arrays: Any, name: str) -> tuple[NetworkProgram, Any]:
     for key in PHYSICS:
         value = arrays[f"{name}/physics{key}"]
         setattr(physics, key, int(value) if value.ndim == 0 else value)
+    physics._placement = HOST
     physics._coefficients = FlowCoefficients(
         *(arrays[f"{name}/flow_{field.name}"] for field in fields(FlowCoefficients))
     )

@@ -11,6 +11,7 @@ import argparse
 import datetime
 import os
 import platform
+import re
 import sys
 import time
 import warnings
@@ -62,14 +63,13 @@ class Year:
 
 
 def customer_profiles() -> tuple[FloatArray, FloatArray]:
-    """Return the hourly P and Q of SimBench's customer classes in 2016, peaks 1: (hours, classes)."""
+    """Return hourly P and Q of SimBench's customer classes in 2016, (hours, classes), peaks 1."""
     import pandas as pd
     import simbench
 
     folder = Path(simbench.__file__).parent / "networks" / "1-complete_data-mixed-all-0-sw"
     table = pd.read_csv(folder / "LoadProfile.csv", sep=";")
-    names = [c[:-6] for c in table.columns if c.endswith("_pload") and c[2:3] in "-" or
-             (c.endswith("_pload") and c[0] in "GHL" and c[2:3] == "-")]  # fmt: skip
+    names = [c[:-6] for c in table.columns if re.fullmatch(r"(BL|WB|[GL]\d|H0)-[A-Z]_pload", c)]
     p, q = (
         table[[f"{name}_{kind}load" for name in names]]
         .to_numpy()

@@ -20,4 +20,5 @@ def derivative(coefficients: FloatArray) -> FloatArray:
     """Return the coefficients of each polynomial's derivative."""
     if len(coefficients) == 1:
         return np.zeros_like(coefficients)
-    return np.stack([power * row for power, row in enumerate(coefficients)][1:])
+    powers = np.arange(1, len(coefficients), like=coefficients)
+    return coefficients[1:] * powers.reshape(-1, *(1 for _ in coefficients.shape[1:]))

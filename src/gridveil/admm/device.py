@@ -1,26 +1,18 @@
-"""The devices that run the agents: the cores of this machine, or its GPU."""
+"""Which device runs the agents: the cores of this machine, or its GPU."""
 
-from enum import StrEnum
-
-from gridveil.errors import GridveilError
+from gridveil.device import Device, DeviceError, current_device
 
 _LINES_FOR_GPU = 1000
 """Number of lines, of all draws together, from which a GPU saves more time than it takes to set up.
 """
 
 
-class Device(StrEnum):
-    """Where the agents run."""
+def chosen_device(wanted: Device | None, lines: int) -> Device:
+    """Return the device for so many lines of all draws; refuse a GPU that cannot be used.
 
-    CPU = "cpu"
-    CUDA = "cuda"
-    """An NVIDIA GPU; needs the extra `gridveil[cuda]`."""
-    AUTO = "auto"
-    """The GPU if there is one that can be used, and enough work for it."""
-
-
-def chosen_device(wanted: Device, lines: int) -> Device:
-    """Return the device for so many lines of all draws; refuse a GPU that cannot be used."""
+    None wants the device chosen for everything.
+    """
+    wanted = current_device() if wanted is None else wanted
     if wanted is Device.CPU or (wanted is Device.AUTO and lines < _LINES_FOR_GPU):
         return Device.CPU
     # Numba's CUDA takes a while to import: only who needs it waits.
@@ -28,7 +20,7 @@ def chosen_device(wanted: Device, lines: int) -> Device:
 
     problem = why_no_gpu()
     if problem is None:
-        return Device.CUDA
+        return Device.GPU
     if wanted is Device.AUTO:
         return Device.CPU
-    raise GridveilError(f"device cuda: {problem}")
+    raise DeviceError(f"device gpu: {problem}")

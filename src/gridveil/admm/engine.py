@@ -10,7 +10,7 @@ from gridveil.admm.backends.base import Backend
 from gridveil.admm.backends.cpu import CpuBackend, all_threads, compile_agents
 from gridveil.admm.backends.cuda.session import batch_size, cuda_backend
 from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import chosen_device
 from gridveil.admm.draw import Draw
 from gridveil.admm.history import History, concatenated, empty_history
 from gridveil.admm.initial_state import carried_state, initial_states
@@ -19,6 +19,7 @@ from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.result import AgentRun
 from gridveil.admm.state import State
+from gridveil.device import Device
 from gridveil.errors import GridveilError
 from gridveil.opf.status import Status
 
@@ -47,7 +48,7 @@ def run_agents(
         alone: Whether the run may use all threads of a CPU.
         before: Where the same agents ended for other loads, which is where they start.
     """
-    on_gpu = chosen_device(options.device, len(layout.rate)) is Device.CUDA
+    on_gpu = chosen_device(options.device, len(layout.rate)) is Device.GPU
     compile_agents(layout, draw, options)
     problem = fingerprint(layout, draw, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
@@ -105,7 +106,7 @@ def run_together(
         histories = [empty_history() for _ in batch]
         if stop.is_set():
             not_run = zip(states, histories, strict=True)
-            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0, Device.CUDA) for one in not_run]
+            runs += [AgentRun(Status.STOPPED, *one, 0.0, 0, Device.GPU) for one in not_run]
             continue
 
         def on_finished(finished: int, before: int = first) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
 from gridveil.defaults import MAX_ITERATIONS, TOLERANCE
+from gridveil.device import Device, as_device
 from gridveil.errors import GridveilError
 
 
@@ -44,7 +44,8 @@ class AgentOptions:
         progress: Called with the progress of a run, several times a second.
         notify: Called with messages for the user, such as that compilation takes a while; by
             default they go to standard error.
-        device: Where the agents run. A GPU adds in another order, so its last bits differ.
+        device: Where the agents run; None takes that of `using`, or else the CPU. A GPU adds in
+            another order, so its last bits differ.
         start: The copies before the first iteration: "flat", or "flow", a power flow, for which all
             noisy loads must be in one place.
 
@@ -66,11 +67,13 @@ class AgentOptions:
     checkpoint_seconds: float = 10.0
     progress: Callable[[Progress], None] | None = None
     notify: Callable[[str], None] = _print_to_stderr
-    device: Device = Device.CPU
+    device: Device | None = None
     start: Start = Start.AUTO
 
     def __post_init__(self) -> None:
-        for name, kind in (("policy", Policy), ("device", Device), ("start", Start)):
+        if self.device is not None:
+            object.__setattr__(self, "device", as_device(self.device))
+        for name, kind in (("policy", Policy), ("start", Start)):
             given = getattr(self, name)
             if given not in list(kind):
                 raise GridveilError(f"{name}: {given!r} is none of {', '.join(kind)}")

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gridveil.admm.device import Device
 from gridveil.admm.history import History
 from gridveil.admm.state import State
+from gridveil.device import Device
 from gridveil.opf.status import Status
 
 

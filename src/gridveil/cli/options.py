@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from gridveil import defaults
-from gridveil.admm.device import Device
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
+from gridveil.device import Device, as_device
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.registry import METHODS, band_kind
@@ -51,6 +51,14 @@ def _band(name: str) -> BandKind:
     """Return a band by its name, also that of versions up to 0.3."""
     try:
         return band_kind(name)
+    except GridveilError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _device(name: str) -> Device:
+    """Return a device by its name, also that of versions up to 0.3."""
+    try:
+        return as_device(name)
     except GridveilError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -190,10 +198,14 @@ SolverOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DeviceOption = Annotated[
-    Device,
+    Device | None,
     typer.Option(
-        help="admm: where to compute; cuda is an NVIDIA GPU, auto takes one for 1,000 lines or "
-        "more, if it is there."
+        parser=_device,
+        metavar="cpu|gpu|auto",
+        help="Where agents run and the interior-point method solves: cpu, if nothing is said; gpu "
+        "is an NVIDIA GPU; auto takes one for what is large enough, if it is there.",
+        show_default="cpu",
+        autocompletion=lambda: list(Device),
     ),
 ]
 
@@ -259,7 +271,6 @@ class AgentFlags:
             show_default=False,
         ),
     ] = None
-    device: DeviceOption = Device.CPU
     start: Annotated[
         Start,
         typer.Option(
@@ -288,7 +299,6 @@ class AgentFlags:
             checkpoint=self.checkpoint,
             progress=progress,
             notify=notify,
-            device=self.device,
             start=self.start,
         )
 

@@ -15,6 +15,7 @@ from gridveil.cli.options import (
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DeviceOption,
     DispatchOption,
     DispatchSourceOption,
     FidelityOptions,
@@ -23,10 +24,12 @@ from gridveil.cli.options import (
     NewRegisterOption,
     NoiseOptions,
     RegisterOption,
+    SolverOption,
 )
 from gridveil.cli.output import console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.cli.release import DisplayOptions
+from gridveil.opf.solvers import using
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def plan(
         typer.Option("-o", "--output", help="Also write the forecast as a page (HTML)."),
     ] = None,
     public_injections: PublicInjectionsOption = "",
+    solver: SolverOption = None,
+    device: DeviceOption = None,
 ) -> None:
     """Forecast a release by simulation: how good its loads and costs will be. Spends nothing.
 
@@ -87,7 +92,7 @@ def plan(
 
     """
     network = read_network(case, public_injections, quiet=shown.quiet)
-    with display(shown.mode, agents.max_iterations) as progress:
+    with using(solver, device), display(shown.mode, agents.max_iterations) as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         from gridveil.publication.planning import plan as forecast
 

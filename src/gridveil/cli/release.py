@@ -18,6 +18,7 @@ from gridveil.cli.options import (
     CostsOption,
     CostsSourceOption,
     DeclarePublicOption,
+    DeviceOption,
     DispatchOption,
     DispatchSourceOption,
     FidelityOptions,
@@ -91,6 +92,7 @@ class ReleaseOptions:
         None
     )
     solver: SolverOption = None
+    device: DeviceOption = None
     config: Annotated[
         Path | None,
         typer.Option(
@@ -191,7 +193,7 @@ def release(
         return
     refuse_without_series(context)
     showing = display(shown.mode, agents.max_iterations)
-    with using(choices.solver), leaving(left_behind), showing as progress:
+    with using(choices.solver, choices.device), leaving(left_behind), showing as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         # What takes long to import, or needs keys that may be wrong, comes before the draw.
         from gridveil.publication.folder import write_folder

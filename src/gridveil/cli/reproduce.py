@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from gridveil.admm.device import Device
 from gridveil.cli.options import DeviceOption
 from gridveil.cli.output import console, error_console
 from gridveil.cli.sweep import (
@@ -18,6 +17,7 @@ from gridveil.cli.sweep import (
     cluster_of,
     require_matplotlib,
 )
+from gridveil.device import Device
 
 
 def reproduce(
@@ -28,7 +28,7 @@ def reproduce(
     draws: Annotated[
         int | None, typer.Option(min=1, help="At most so many draws, for a quick look.")
     ] = None,
-    device: DeviceOption = Device.CPU,
+    device: DeviceOption = None,
     workers: WorkersOption = -1,
     dask: DaskOption = None,
     tls_ca: TlsCaOption = None,
@@ -64,7 +64,7 @@ def reproduce(
                 tasks[figure] = bars.add_task(figure)
             bars.update(tasks[figure], completed=done, total=of)
 
-        found = run(name, output, draws, workers, cluster, report, device)
+        found = run(name, output, draws, workers, cluster, report, device or Device.CPU)
     if found.replaced:
         console.print(replacement_note(found.replaced), soft_wrap=True)
     console.print(f"done; open {output / PAGE}", soft_wrap=True)

@@ -2,11 +2,14 @@
 
 import io
 import sys
+import warnings
+from collections.abc import Callable
 
 from gridveil.cli.app import app
 from gridveil.cli.exit_codes import MISTAKE, NOT_SOLVED
 from gridveil.cli.interruption import ended_by_interrupt
 from gridveil.cli.output import error_console
+from gridveil.device import DeviceWarning
 from gridveil.errors import GridveilError, NotSolvedError
 
 
@@ -15,6 +18,7 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters
+    warnings.showwarning = _shown_unless_of_device(warnings.showwarning)
     with ended_by_interrupt():
         try:
             app()
@@ -26,6 +30,18 @@ def run() -> None:
             if error.filename is None or error.strerror is None:
                 raise
             _exit(f"{error.filename}: {error.strerror}", MISTAKE)
+
+
+def _shown_unless_of_device(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return what shows warnings: those of devices as messages, others as usual."""
+
+    def show(message: Warning | str, category: type[Warning], *place: object) -> None:
+        if issubclass(category, DeviceWarning):
+            error_console.print(str(message), style="yellow", highlight=False, soft_wrap=True)
+        else:
+            otherwise(message, category, *place)
+
+    return show
 
 
 def _exit(message: str, code: int) -> None:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gridveil.admm.device import Device
 from gridveil.cli.exit_codes import NOT_SOLVED
 from gridveil.cli.grouped import grouped
 from gridveil.cli.options import (
     AgentFlags,
     CaseArgument,
+    DeviceOption,
     FidelityOptions,
     JsonOption,
     KnownCostsOption,
@@ -19,12 +19,13 @@ from gridveil.cli.options import (
 )
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
+from gridveil.device import Device
 from gridveil.opf.solvers import using
 
 if TYPE_CHECKING:
     from gridveil.experiments.simulate import Simulation
 
-_PLACES = {Device.CPU: "CPU", Device.CUDA: "GPU"}
+_PLACES = {Device.CPU: "CPU", Device.GPU: "GPU"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class StudyOptions:
 
     seed: Annotated[int, typer.Option(help="The draw.")] = 1
     solver: SolverOption = None
+    device: DeviceOption = None
     costs: KnownCostsOption = None
     unchecked: Annotated[
         bool,
@@ -68,7 +70,7 @@ def simulate(
     from gridveil.experiments.simulate import simulate as run_simulation
 
     network = read_network(case, public_injections)
-    with using(study.solver), error_console.status("starting …") as status:
+    with using(study.solver, study.device), error_console.status("starting …") as status:
         options = agents.options(
             context,
             fidelity.method,

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gridveil.cli.exit_codes import NOT_SOLVED
-from gridveil.cli.options import CaseArgument, SolverOption
+from gridveil.cli.options import CaseArgument, DeviceOption, SolverOption
 from gridveil.cli.output import console, print_json, solver_progress
 from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.errors import GridveilError
@@ -36,6 +36,7 @@ def solve(
     ] = None,
     public_injections: PublicInjectionsOption = "",
     solver: SolverOption = None,
+    device: DeviceOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Find the cheapest AC-feasible dispatch of a network (AC-OPF, the paper's Model 1).
@@ -53,7 +54,7 @@ def solve(
     if save_costs is not None and not network.has_costs:
         raise GridveilError(f"--save-costs: {network.name} has no generator costs")
     with solver_progress(f"solving {network.name}") as watch:
-        result = solve_acopf(network, watch=watch, solver=solver)
+        result = solve_acopf(network, watch=watch, solver=solver, device=device)
     if save_costs is not None and result.status.solved:
         from gridveil.publication.costs import write_costs
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from gridveil.claims import ClaimVerdict
 from gridveil.cli.exit_codes import CHECK_FAILED
-from gridveil.cli.options import JsonOption, SolverOption
+from gridveil.cli.options import DeviceOption, JsonOption, SolverOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.printable import excerpt
 
@@ -46,6 +46,7 @@ def verify(
         ),
     ] = False,
     solver: SolverOption = None,
+    device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check every claim of a release's certificate; nothing but its folder is needed.
@@ -60,7 +61,7 @@ def verify(
     from gridveil.publication.verification.verify import verify as check
 
     with error_console.status("verifying …"):
-        result = check(folder, key, costs, dispatch, solver, full)
+        result = check(folder, key, costs, dispatch, solver, device, full=full)
     if as_json:
         print_json(result.figures())
     else:

@@ -19,6 +19,7 @@ from gridveil.fidelity.result import Restored, relative_gap
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.solvers import using
 from gridveil.opf.status import Status
 from gridveil.privacy.bounds import simulation_bounds
 from gridveil.privacy.choice import noise_choice
@@ -46,6 +47,11 @@ _FIGURES = (
 
 def run_task(task: Task) -> list[Row]:
     """Run the draws of a task: a row for each β, method and policy, and draw, in this order."""
+    with using(task.solver, task.device):
+        return _run(task)
+
+
+def _run(task: Task) -> list[Row]:
     network, costs, draws = make_draws(task)
     alone = [solve_acopf(network.with_loads(noisy.p, noisy.q)) for noisy in draws]
     shared = task.model_dump(
@@ -99,13 +105,11 @@ def _restored(
     nothing = [None] * len(draws)
     central: list[Restored] = []
     if any(method == CENTRAL or METHODS.get(method).has_agents for method in task.methods):
-        central = [restore(network, noisy, costs, beta, CENTRAL) for noisy in draws]
+        central = restore_many(network, draws, costs, beta, CENTRAL, threads=1)
     for method in task.methods:
         if METHODS.get(method).has_agents:
             for policy in task.policies:
-                options = AgentOptions(
-                    policy, task.max_iterations, task.tolerance, device=task.device
-                )
+                options = AgentOptions(policy, task.max_iterations, task.tolerance)
                 found = restore_many(network, draws, costs, beta, method, agents=options, threads=1)
                 if any(one.status is Status.STOPPED for one in found):
                     raise KeyboardInterrupt  # what was cut off is no result of the study

@@ -7,6 +7,7 @@ from typing import Any
 
 from gridveil.admm.options import AgentOptions
 from gridveil.defaults import BETA, CALIBRATION, EPSILON
+from gridveil.device import Device
 from gridveil.errors import NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.phase import check_choices, restore
@@ -119,6 +120,7 @@ def simulate(
     agents: AgentOptions | None = None,
     costs: CostsLike | None = None,
     solver: Solver | str | None = None,
+    device: Device | str | None = None,
     unchecked: bool = False,
     compare_central: bool = False,
     notify: Callable[[str], None] = lambda _: None,
@@ -144,6 +146,7 @@ def simulate(
         agents: How agents run, for a method that has agents.
         costs: Known costs O*; computed by an AC-OPF if None. Or a CSV file of marginal costs.
         solver: What solves central programs: "ipopt", "interior-point" or "auto".
+        device: Where they are solved, and where agents run: "cpu", "gpu" or "auto".
         unchecked: Skip two solves that take minutes on large networks: an AC-OPF of the noisy
             loads, and one of the restored network.
         compare_central: Also find the central solution, for the distance to it.
@@ -170,7 +173,7 @@ def simulate(
         chosen = mechanism
     way, share = make_method(method, agents, kind), float(exact(beta, "beta"))
     check_choices(way, share, kind)
-    with using(solver):
+    with using(solver, device):
         notify(f"solving {network.name}")
         original: OPFResult | None = None
         public = dispatch = None

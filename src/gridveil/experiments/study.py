@@ -13,12 +13,13 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gridveil import defaults
-from gridveil.admm.device import Device
 from gridveil.admm.policy import Policy
+from gridveil.device import Device
 from gridveil.errors import GridveilError, document_errors
 from gridveil.fidelity.registry import METHODS
 from gridveil.files import read_toml
 from gridveil.network.library import find_case
+from gridveil.opf.solvers import Solver
 from gridveil.privacy.choice import noise_choice
 from gridveil.privacy.hide import HiddenIn, Hide
 from gridveil.privacy.mechanisms.registry import MECHANISMS
@@ -79,6 +80,7 @@ class Task(_Data):
     policies: tuple[Policy, ...]
     max_iterations: int
     tolerance: float
+    solver: Solver
     device: Device
     first_seed: int
     draws: int
@@ -113,8 +115,10 @@ class Study(_Data):
     """Of the agents; other methods have none."""
     max_iterations: Annotated[int, Field(ge=1)] = defaults.MAX_ITERATIONS
     tolerance: _Share = defaults.TOLERANCE
+    solver: Solver = Solver.AUTO
+    """What solves central programs."""
     device: Device = Device.CPU
-    """Where the agents run."""
+    """Where they are solved, and where agents run."""
     draws: Annotated[int, Field(ge=1)] = 10
     first_seed: Annotated[int, Field(ge=0)] = 1
     draws_per_task: Annotated[int, Field(ge=1)] = 10
@@ -148,7 +152,8 @@ class Study(_Data):
                 policies=self.policies if self.has_agents else (),
                 max_iterations=self.max_iterations,
                 tolerance=self.tolerance,
-                device=self.device if self.has_agents else Device.CPU,
+                solver=self.solver,
+                device=self.device,
                 first_seed=first,
                 draws=min(self.draws_per_task, self.first_seed + self.draws - first),
             )

@@ -13,11 +13,13 @@ from typing import Any
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import chosen_device
+from gridveil.device import Device
 from gridveil.errors import GridveilError
 from gridveil.experiments.run import Row, run_task
 from gridveil.experiments.store import Store
 from gridveil.experiments.study import Study, Task, as_study
+from gridveil.opf.solvers import using
 
 _WORKERLESS_SECONDS = 60.0
 """How long a cluster may be without any worker before the sweep ends."""
@@ -60,9 +62,12 @@ def sweep(
     """
     study = as_study(study)
     check_workers(workers)
-    if study.has_agents and cluster is None:
-        chosen_device(study.device, 0)  # a missing GPU is refused before any work
-        if study.device is Device.CUDA and workers == -1:
+    if cluster is None:
+        if study.has_agents:
+            chosen_device(study.device, 0)  # a missing GPU is refused before any work
+        with using(study.solver, study.device):  # and so is what central solves lack
+            pass
+        if study.device is Device.GPU and workers == -1:
             workers = 1  # each would allocate all free memory
     store = Store(Path(output))
     missing = store.missing(study)

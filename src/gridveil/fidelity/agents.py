@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from gridveil.admm.backends.cpu import compile_agents
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import chosen_device
 from gridveil.admm.draw import Draw, make_draw
 from gridveil.admm.engine import run_agents, run_together
 from gridveil.admm.layout import Layout, build_layout
@@ -18,6 +18,7 @@ from gridveil.admm.options import AgentOptions
 from gridveil.admm.result import AgentRun
 from gridveil.admm.state import State
 from gridveil.arrays import FloatArray
+from gridveil.device import Device
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
@@ -99,7 +100,7 @@ class Agents(FidelityMethod):
         bands, layout = _laid_out(problems[0])
         draws = [_draw(problem) for problem in problems]
         with stop_on_interrupt() as stop:
-            if chosen_device(options.device, len(draws) * len(layout.rate)) is Device.CUDA:
+            if chosen_device(options.device, len(draws) * len(layout.rate)) is Device.GPU:
                 runs = run_together(layout, draws, options, stop, progress)
             else:
                 runs = _on_threads(layout, draws, options, threads, stop, progress)

@@ -19,6 +19,7 @@ from gridveil.network.components import Generators
 from gridveil.network.costs import CostFunctions
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE
+from gridveil.polynomials import evaluate
 
 _ROUNDING = 1e-9
 """How far a cost may miss its band, relative to |O*_g|: O* itself comes from a solver."""
@@ -74,14 +75,11 @@ def cost_bands(
     rounding = _ROUNDING * np.abs(costs) + _FLOOR * total + _NOTHING
     lowest = costs - (beta - raised) * np.abs(costs) - rounding
     highest = costs + beta * np.abs(costs) + rounding
+    limits = np.stack([gens.p_min, gens.p_max], axis=1).tolist()
+    plain = _plain_intervals(gens, lowest, highest)
     found = [
-        _intervals(
-            gens.costs,
-            g,
-            (float(lowest[g]), float(highest[g])),
-            (float(gens.p_min[g]), float(gens.p_max[g])),
-        )
-        for g in range(len(gens))
+        plain.get(g) or _intervals(gens.costs, g, (float(lowest[g]), float(highest[g])), (a, b))
+        for g, (a, b) in enumerate(limits)
     ]
     empty = [g for g, intervals in enumerate(found) if not intervals]
     if empty:
@@ -137,6 +135,39 @@ def shares_of_range(
     return np.divide(outputs - dispatch, width, out=np.zeros_like(width), where=counted)
 
 
+def _plain_intervals(
+    generators: Generators, lowest: FloatArray, highest: FloatArray
+) -> dict[int, tuple[tuple[float, float]]]:
+    """Return the one interval of each generator whose cost rises in a line, or that is fixed.
+
+    Those for which rounding could make a difference are left to `_intervals`.
+    """
+    low, high, costs = generators.p_min, generators.p_max, generators.costs
+    coefficients = costs.coefficients
+    if coefficients.shape[1] < 2:
+        return {}
+    size = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(all="ignore"):
+        slope = coefficients[:, 1] * size
+        crossings = [
+            np.where(np.abs(level) < _TINY * slope, 0.0, level) / slope * size
+            for level in (lowest - coefficients[:, 0], highest - coefficients[:, 0])
+        ]
+        inner = [(low < p) & (p < high) for p in crossings]
+        first, last = np.where(inner[0], crossings[0], low), np.where(inner[1], crossings[1], high)
+        at_low, at_high, between = costs(low), costs(high), costs((first + last) / 2)
+        rises = (slope > 0) & ~coefficients[:, 2:].any(axis=1)
+        rises &= slope > _TINY * np.maximum(np.abs(lowest), np.abs(highest))
+        rises[costs.segment_generator] = False
+        plain = rises & np.isfinite(size) & (first < last)
+        plain &= (lowest <= between) & (between <= highest)
+        plain &= (~inner[0] | (at_low < lowest)) & (~inner[1] | (at_high > highest))
+        fixed = (low == high) & (lowest <= at_low) & (at_low <= highest)
+    first, last = np.where(fixed, low, first), np.where(fixed, low, last)
+    which = np.flatnonzero(plain | fixed).tolist()
+    return {g: ((float(first[g]), float(last[g])),) for g in which}
+
+
 def _intervals(
     costs: CostFunctions, generator: int, limits: tuple[float, float], outputs: tuple[float, float]
 ) -> tuple[tuple[float, float], ...]:
@@ -187,6 +218,7 @@ def _crossings(costs: CostFunctions, generator: int, value: float, size: float) 
 
 
 def _cost(costs: CostFunctions, generator: int, p: float) -> float:
-    outputs = np.zeros(len(costs.coefficients))
-    outputs[generator] = p
-    return float(costs(outputs)[generator])
+    own = costs.segment_generator == generator
+    if own.any():
+        return float(np.max(costs.segment_slope[own] * p + costs.segment_intercept[own]))
+    return float(evaluate(costs.coefficients[generator], np.array(p)))

@@ -35,7 +35,8 @@ from gridveil.fidelity.base import (
     FidelityProblem,
     Found,
 )
-from gridveil.fidelity.central import Attempt, Cut, bands_of, nearest_loads
+from gridveil.fidelity.central import Attempt, bands_of, nearest_loads
+from gridveil.fidelity.restoring_program import Cut
 from gridveil.fidelity.weights import weighted_distance
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.status import Status

@@ -8,40 +8,23 @@ The weights w_i are those of the metric of the promise (weights.py). Nothing her
 network's own loads: only the buses they stand at.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import FloatArray
 from gridveil.errors import GridveilError
 from gridveil.fidelity.bands import Band, cost_bands, dispatch_bands, limit_bands
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem, Found
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
+from gridveil.fidelity.restoring_program import Cut, RestoringProgram, Sought
 from gridveil.network.network import Network
+from gridveil.opf.batches import minimise_many
 from gridveil.opf.nonlinear_program import Solution, Watch
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, OperatingPoint, violations
-from gridveil.opf.program import NetworkProgram, ProgramBuilder
 from gridveil.opf.solvers import minimise
-from gridveil.opf.start import starting_point
 from gridveil.opf.status import Status, status_of
-
-_CUT_PRICE = 1e3
-"""Cost of missing a cut by 1 p.u. of the dearest load, relative to the median weight: more than any
-displacement saves."""
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A half-space of loads: p·active + q·reactive ≥ least, or as near to it as can be."""
-
-    active: FloatArray
-    reactive: FloatArray
-    least: float
-
-    def excess(self, p: FloatArray, q: FloatArray) -> float:
-        """Return how far loads are inside it; below 0 if outside."""
-        return float(self.active @ p + self.reactive @ q) - self.least
 
 
 @dataclass(frozen=True)
@@ -95,12 +78,34 @@ class Central(FidelityMethod):
 
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads."""
-        network, noisy = problem.network, problem.noisy
-        bands, total = bands_of(network, problem.target, problem.beta, problem.band)
-        attempt, solves, iterations = nearest_loads(
-            network, noisy, bands, total, weights=problem.weights, limits=problem.limits
-        )
-        return Found(attempt.status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
+        (found,) = self.solve_many([problem])
+        return found
+
+    def solve_many(
+        self,
+        problems: Sequence[FidelityProblem],
+        threads: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Found]:
+        """Solve problems that differ in noise, bands and weights; the solver may take them at once.
+
+        All have the network and the limits of the first.
+        """
+        if not problems:
+            return []
+        network, limits = problems[0].network, problems[0].limits
+        bands = [bands_of(network, of.target, of.beta, of.band) for of in problems]
+        sought = [
+            Sought(of.noisy, of.weights, *band) for of, band in zip(problems, bands, strict=True)
+        ]
+        if len(problems) == 1:
+            found = _nearest(network, sought, limits, _alone())
+        else:
+            found = _nearest(network, sought, limits, _together(threads, progress))
+        return [
+            Found(best.status, best.p, best.q, best.point, own, solves, iterations)
+            for (best, solves, iterations), (own, _) in zip(found, bands, strict=True)
+        ]
 
 
 def nearest_loads(
@@ -123,115 +128,108 @@ def nearest_loads(
     A band of two intervals is first relaxed to its hull. Outputs that end up between the intervals
     are then held to the nearest one.
     """
-    outputs = np.array([band.hull for band in bands])
     weights = np.ones(len(noisy)) if weights is None else weights
-    solves = iterations = 0
-    while True:
-        attempt = _solve(network, noisy, weights, outputs, total, cuts, start, limits, watch)
-        solves, iterations = solves + 1, iterations + attempt.iterations
-        between = [
-            g
-            for g, band in enumerate(bands)
-            if len(band.intervals) > 1 and band.slack(float(attempt.point.p[g])) < 0
-        ]
-        if not between or not attempt.status.solved:
-            return attempt, solves, iterations
-        for g in between:
-            outputs[g] = bands[g].nearest(float(attempt.point.p[g]))
-        start = attempt
+    sought = Sought(noisy, weights, bands, total)
+    (found,) = _nearest(network, [sought], limits, _alone(cuts, start, watch))
+    return found
 
 
-def _solve(
+_Solve = Callable[
+    [Network, Sequence[Sought], FloatArray, LoadLimits | None, Sequence[Attempt]], list[Attempt]
+]
+"""Solves problems with outputs held to intervals, of shape (problems, generators, 2), from the
+attempts before if there are any."""
+
+
+def _nearest(
     network: Network,
-    noisy: FloatArray,
-    weights: FloatArray,
-    outputs: FloatArray,
-    total: tuple[float, float] | None,
-    cuts: Sequence[Cut],
-    start: Attempt | None,
+    sought: Sequence[Sought],
     limits: LoadLimits | None,
-    watch: Watch | None,
+    solve: _Solve,
+) -> list[tuple[Attempt, int, int]]:
+    """Solve problems until outputs are within bands; return attempts, solves and iterations."""
+    outputs = np.array([of.hulls for of in sought])
+    found: dict[int, tuple[Attempt, int, int]] = {}
+    todo = list(range(len(sought)))
+    while todo:
+        starts = [found[k][0] for k in todo if k in found]
+        attempts = solve(network, [sought[k] for k in todo], outputs[todo], limits, starts)
+        for k, attempt in zip(todo, attempts, strict=True):
+            _, solves, iterations = found.get(k, (attempt, 0, 0))
+            found[k] = attempt, solves + 1, iterations + attempt.iterations
+        todo = [k for k in todo if _held_to_nearest(found[k][0], sought[k].bands, outputs[k])]
+    return [found[k] for k in range(len(sought))]
+
+
+def _alone(
+    cuts: Sequence[Cut] = (), first: Attempt | None = None, watch: Watch | None = None
+) -> _Solve:
+    """Return what solves a single problem, with cuts and from a start."""
+
+    def solve(
+        network: Network,
+        sought: Sequence[Sought],
+        outputs: FloatArray,
+        limits: LoadLimits | None,
+        before: Sequence[Attempt],
+    ) -> list[Attempt]:
+        built = RestoringProgram.of(network, sought[0], outputs[0], cuts, limits)
+        start = before[0] if before else first
+        if start is None:
+            x = built.starts(network, sought, outputs)[0]
+        else:
+            x = built.start(start.loads, start.point)
+        near = None if start is None else start.solution
+        return [_attempt(network, limits, built, minimise(built.program, x, watch, near))]
+
+    return solve
+
+
+def _together(threads: int | None, progress: Callable[[int], None] | None) -> _Solve:
+    """Return what solves many problems at once."""
+
+    def solve(
+        network: Network,
+        sought: Sequence[Sought],
+        outputs: FloatArray,
+        limits: LoadLimits | None,
+        before: Sequence[Attempt],
+    ) -> list[Attempt]:
+        built = RestoringProgram.of(network, sought[0], outputs[0], (), limits)
+        programs = built.batch(sought, outputs)
+        x = built.starts(network, sought, outputs)
+        if before:
+            x = np.stack([built.start(one.loads, one.point) for one in before])
+            p = [one.point.p for one in before]
+            x[:, built.builder.p] = np.clip(p, outputs[..., 0], outputs[..., 1])
+        near = [attempt.solution for attempt in before if attempt.solution is not None]
+        known = near if len(near) == len(sought) else None
+        told = None if before else progress
+        solutions = minimise_many(programs, x, known, threads, told)
+        return [_attempt(network, limits, built, solution) for solution in solutions]
+
+    return solve
+
+
+def _held_to_nearest(attempt: Attempt, bands: Sequence[Band], outputs: FloatArray) -> bool:
+    """Hold outputs between the intervals of their band to the nearest one; return if any were."""
+    if not attempt.status.solved:
+        return False
+    p = attempt.point.p
+    between = [
+        g for g, band in enumerate(bands) if len(band.intervals) > 1 and band.slack(float(p[g])) < 0
+    ]
+    for g in between:
+        outputs[g] = bands[g].nearest(float(p[g]))
+    return bool(between)
+
+
+def _attempt(
+    network: Network, limits: LoadLimits | None, built: RestoringProgram, solution: Solution
 ) -> Attempt:
-    gens, none = network.generators, np.zeros(len(network.buses))
-    builder = ProgramBuilder(network, none, none)
-    builder.add_dispatch(outputs[:, 0], outputs[:, 1], gens.q_min, gens.q_max)
-    p_min = _p_min(limits, len(noisy))
-    free = np.full(len(noisy), -np.inf)
-    p_load = _add_loads(builder, builder.active[network.loads.bus], noisy[:, 0], weights, p_min)
-    q_load = _add_loads(builder, builder.reactive[network.loads.bus], noisy[:, 1], weights, free)
-    if limits is not None and limits.power_factor is not None:
-        _add_power_factors(builder, limits, p_load, q_load)
-    if total is not None:
-        row = builder.add_rows(np.array([total[0]]), np.array([total[1]]))
-        builder.set_polynomial_terms(np.repeat(row, len(gens)), builder.p, gens.costs.coefficients)
-    for cut in cuts:
-        _add_cut(builder, cut, p_load, q_load, _CUT_PRICE * float(np.median(weights)))
-    program = builder.build()
-    x = _start(network, builder, program, outputs, start)
-    x[p_load], x[q_load] = noisy.T if start is None else (start.p, start.q)
-    near = None if start is None else start.solution
-    solution = minimise(program, x, watch, near)
-    loads = np.stack([solution.x[p_load], solution.x[q_load]], axis=1)
-    (p, q), point = nearest_loads_within(limits, loads).T, builder.point(solution.x)
+    """Return what a solver ended with as loads and an operating point."""
+    loads = np.stack([solution.x[built.p_load], solution.x[built.q_load]], axis=1)
+    (p, q), point = nearest_loads_within(limits, loads).T, built.builder.point(solution.x)
     largest = violations(network.with_loads(p, q), point).largest
     status = status_of(solution.code, largest, FEASIBILITY_TOLERANCE)
     return Attempt(status, p, q, point, solution.iterations, solution)
-
-
-def _add_loads(
-    builder: ProgramBuilder,
-    rows: IntArray,
-    noisy: FloatArray,
-    weights: FloatArray,
-    least: FloatArray,
-) -> IntArray:
-    """Add loads as variables to the balance of their buses, at a cost of w (x − x̃)² each."""
-    square = np.stack([noisy**2, -2 * noisy, np.ones(len(noisy))], axis=1)
-    loads = builder.add_variables(least, np.full(len(noisy), np.inf), weights[:, None] * square)
-    builder.add_entries(rows, loads, 1.0)
-    return loads
-
-
-def _p_min(limits: LoadLimits | None, loads: int) -> FloatArray:
-    """Return the least P of every load, where no power factor says as much."""
-    if limits is None or limits.power_factor is not None:
-        return np.full(loads, -np.inf)
-    return limits.p_min
-
-
-def _add_power_factors(
-    builder: ProgramBuilder, limits: LoadLimits, p_load: IntArray, q_load: IntArray
-) -> None:
-    """Add slope·P − Q ≥ 0 and slope·P + Q ≥ 0 as rows for every consumer; P ≥ 0 follows."""
-    p, q = p_load[limits.consumers], q_load[limits.consumers]
-    for sign in (-1.0, 1.0):
-        rows = builder.add_rows(np.zeros(len(p)), np.full(len(p), np.inf))
-        builder.add_entries(rows, p, limits.slope)
-        builder.add_entries(rows, q, sign)
-
-
-def _add_cut(
-    builder: ProgramBuilder, cut: Cut, p_load: IntArray, q_load: IntArray, price: float
-) -> None:
-    """Add a cut as a row that can be missed, at a price for each p.u. of the dearest load."""
-    scale = max(np.abs(cut.active).max(initial=0.0), np.abs(cut.reactive).max(initial=0.0), 1e-12)
-    row = builder.add_rows(np.array([cut.least / scale]), np.array([np.inf]))
-    builder.add_entries(np.repeat(row, len(p_load)), p_load, cut.active / scale)
-    builder.add_entries(np.repeat(row, len(q_load)), q_load, cut.reactive / scale)
-    missed = builder.add_variables(np.zeros(1), np.full(1, np.inf), np.array([[0.0, price]]))
-    builder.add_entries(row, missed, 1.0)
-
-
-def _start(
-    network: Network,
-    builder: ProgramBuilder,
-    program: NetworkProgram,
-    outputs: FloatArray,
-    start: Attempt | None,
-) -> FloatArray:
-    if start is not None:
-        return builder.start(program, start.point)
-    bounded = np.isfinite(outputs).all(axis=1)
-    middle = np.clip(0.0, outputs[:, 0], outputs[:, 1])
-    middle[bounded] = outputs[bounded].mean(axis=1)
-    return builder.start(program, replace(starting_point(network), p=middle))

@@ -17,6 +17,7 @@ from gridveil.fidelity.registry import band_kind, make_method
 from gridveil.fidelity.result import Restored, evaluate
 from gridveil.fidelity.weights import metric_weights
 from gridveil.network.network import Network
+from gridveil.opf.record import recorded_solves
 from gridveil.privacy.phase import NoisyLoads
 
 
@@ -81,18 +82,19 @@ def restore_many(
 ) -> list[Restored]:
     """Restore many draws of one network.
 
-    Agents run as many draws at once as there are threads, or on a GPU as many as fit.
+    Agents run as many draws at once as there are threads, or on a GPU as many as fit. So does the
+    interior-point method with the method "central"; see `using` for solver and device.
 
     Args:
         network: As for `restore`, and so are `costs`, `beta`, `method`, `band` and `agents`.
         draws: The noisy loads of every draw.
-        costs: See `restore`.
+        costs: See `restore`; or a row of costs for each draw, of shape (draws, generators).
         beta: See `restore`.
         method: See `restore`.
         band: See `restore`.
         agents: See `restore`.
         limits: See `restore`.
-        dispatch: See `restore`.
+        dispatch: See `restore`; or a row of outputs for each draw.
         threads: Draws at once on a CPU; one per core if None.
         progress: Called with how many draws are done.
 
@@ -109,10 +111,17 @@ def restore_many(
     for problem in problems[:1]:
         chosen.prepare(problem)
     started = time.perf_counter()
-    found = chosen.solve_many(problems, threads, progress)
+    with recorded_solves() as record:
+        found = chosen.solve_many(problems, threads, progress)
     seconds = (time.perf_counter() - started) / max(len(found), 1)
     return [
-        evaluate(problem, chosen.name, one, seconds if one.agents is None else one.agents.seconds)
+        evaluate(
+            problem,
+            chosen.name,
+            one,
+            seconds if one.agents is None else one.agents.seconds,
+            record.solvers,
+        )
         for problem, one in zip(problems, found, strict=True)
     ]
 
@@ -121,8 +130,10 @@ def solve(method: FidelityMethod, problem: FidelityProblem) -> Restored:
     """Solve a problem that was checked, and recompute every figure of what was found."""
     method.prepare(problem)
     started = time.perf_counter()
-    found = method.solve(problem)
-    return evaluate(problem, method.name, found, time.perf_counter() - started)
+    with recorded_solves() as record:
+        found = method.solve(problem)
+    seconds = time.perf_counter() - started
+    return evaluate(problem, method.name, found, seconds, record.solvers)
 
 
 def fidelity_problems(
@@ -136,23 +147,18 @@ def fidelity_problems(
 ) -> list[FidelityProblem]:
     """Return the problem of every draw, or refuse what cannot be solved.
 
-    The target is what the band is around: costs O*_g in $/h, or outputs p*_g in p.u. Noisy loads
-    are moved to the nearest within the limits, if there are any.
+    The target is what the band is around: costs O*_g in $/h, or outputs p*_g in p.u.; for all draws
+    or, of shape (draws, generators), for each. Noisy loads are moved to the nearest within the
+    limits, if there are any.
     """
     kind = check_choices(method, beta, band)
-    values = check_target(network, target, beta, kind)
-    return [
-        FidelityProblem(
-            network,
-            loads,
-            values,
-            float(beta),
-            kind,
-            metric_weights(noisy.guarantee, loads),
-            limits,
-        )
-        for noisy, loads in ((noisy, _loads(network, noisy, limits)) for noisy in draws)
-    ]
+    targets = _targets(network, target, beta, kind, len(draws))
+    problems = []
+    for noisy, values in zip(draws, targets, strict=True):
+        loads = _loads(network, noisy, limits)
+        weights = metric_weights(noisy.guarantee, loads)
+        problems.append(FidelityProblem(network, loads, values, float(beta), kind, weights, limits))
+    return problems
 
 
 def check_choices(method: FidelityMethod, beta: float, band: BandKind | str) -> BandKind:
@@ -202,6 +208,19 @@ def _target(costs: ArrayLike | None, dispatch: ArrayLike | None, band: BandKind 
             raise GridveilError(f"band {kind.value!r} {verb} {name}")
     target = given.get(needed)
     return () if target is None else target
+
+
+def _targets(
+    network: Network, target: ArrayLike, beta: float, band: BandKind, draws: int
+) -> list[FloatArray]:
+    """Return what the band of each draw is around."""
+    if np.ndim(target) < 2 or band is BandKind.NONE:
+        return [check_target(network, target, beta, band)] * draws
+    rows = list(np.asarray(target))
+    if len(rows) != draws:
+        what = "costs" if band.on_costs else "dispatch"
+        raise GridveilError(f"{what}: {len(rows)} rows for {draws} draws")
+    return [check_target(network, row, beta, band) for row in rows]
 
 
 def _loads(network: Network, noisy: NoisyLoads, limits: LoadLimits | None) -> FloatArray:

@@ -15,6 +15,7 @@ from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.nonlinear_program import SolverVersion
 from gridveil.opf.operating_point import OperatingPoint, Violations, violations
 from gridveil.opf.status import Status
 
@@ -53,6 +54,8 @@ class Restored(ArrayRecord):
     """What keeping the optimal cost in its band added to the displacement of P_RBL."""
     agents: AgentRun | None = None
     """How the agents got there, if it was them."""
+    solvers: tuple[SolverVersion, ...] = ()
+    """What solved central programs on the way, and where."""
 
     @cached_property
     def opf(self) -> OPFResult:
@@ -143,6 +146,7 @@ class Restored(ArrayRecord):
             "largest_deviation": _or_none(gaps.deviation),
             "solves": self.solves,
             "seconds": self.seconds,
+            "solvers": [str(solver) for solver in self.solvers],
             "device": None if run is None else run.device.value,
             "iterations": None if run is None else run.iterations,
             "primal": None if run is None else run.primal,
@@ -178,7 +182,13 @@ class Restored(ArrayRecord):
         return html_table(repr(self), ("figure", "value"), rows)
 
 
-def evaluate(problem: FidelityProblem, method: str, found: Found, seconds: float) -> Restored:
+def evaluate(
+    problem: FidelityProblem,
+    method: str,
+    found: Found,
+    seconds: float,
+    solvers: tuple[SolverVersion, ...] = (),
+) -> Restored:
     """Recompute every figure of what a method found."""
     restored = problem.network.with_loads(found.p, found.q)
     displacement = np.concatenate([found.p, found.q]) - problem.noisy.T.ravel()
@@ -200,6 +210,7 @@ def evaluate(problem: FidelityProblem, method: str, found: Found, seconds: float
         seconds=seconds,
         extra_displacement=found.extra_displacement,
         agents=found.agents,
+        solvers=solvers,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
+from gridveil.device import Device
 from gridveil.frames import data_frame
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
@@ -128,6 +129,7 @@ class OPFResult(ArrayRecord):
             "idle_loads": [list(place) for place in self.network.idle_loads.places],
             "iterations": self.iterations,
             "solver": str(self.solver),
+            "device": self.solver.device.value,
             "build_seconds": self.build_seconds,
             "solve_seconds": self.solve_seconds,
             "diagnosis": None
@@ -209,6 +211,7 @@ def solve_acopf(
     start: OperatingPoint | None = None,
     watch: Watch | None = None,
     solver: Solver | str | None = None,
+    device: Device | str | None = None,
     near: OPFResult | None = None,
 ) -> OPFResult:
     """Find the cheapest dispatch of a network (AC-OPF).
@@ -227,6 +230,8 @@ def solve_acopf(
         watch: Called after every iteration of the solver; returning False stops it.
         solver: "ipopt", "interior-point" or "auto", the faster one of both for the network's
             size; None takes that of `using`, or else "auto".
+        device: "cpu", "gpu" or "auto", where the interior-point method solves; None takes that of
+            `using`, or else "cpu".
         near: The solution of the same network with other loads, which saves the interior-point
             method most of its iterations; Ipopt has no use for it.
 
@@ -247,7 +252,7 @@ def solve_acopf(
     network = as_network(network)
     if costs is not None:
         network = with_marginal_costs(network, costs)
-    with using(solver):
+    with using(solver, device):
         return _solved(network, start, watch, near)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
+from gridveil.device import Device
 
 
 class NonlinearProgram(Protocol):
@@ -76,9 +77,12 @@ class SolverVersion:
 
     name: str
     version: str
+    device: Device = Device.CPU
+    """Where it was solved: on the CPU or a GPU."""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.version}"
+        where = " on a GPU" if self.device is Device.GPU else ""
+        return f"{self.name} {self.version}{where}"
 
 
 @dataclass(frozen=True, eq=False)

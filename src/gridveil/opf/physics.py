@@ -4,7 +4,6 @@ Points may have leading axes: many points of one network are evaluated at once. 
 give arrays of CuPy back where they get them, so that the same formulas run on a GPU.
 """
 
-import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +24,7 @@ from gridveil.network.flows import (
     flow_coefficients,
 )
 from gridveil.network.network import Network
-from gridveil.opf.placement import Placement
+from gridveil.opf.placement import HOST, Placement, joined, stacked
 
 
 class Physics:
@@ -44,6 +43,7 @@ class Physics:
         self._from, self._to = lines.from_bus, lines.to_bus
         self._shunt_g, self._shunt_b = buses.shunt_g, buses.shunt_b
         self._coefficients = flow_coefficients(lines)
+        self._placement = HOST
         # The balance row that each of the four flows of a line leaves from.
         self._balance_row = np.stack([self._from, n + self._from, self._to, n + self._to])
 
@@ -57,20 +57,22 @@ class Physics:
             *(placement.array(part) for part in (c.square, c.cosine, c.sine))
         )
         result._leaving = placement.sparse(self._leaving)
+        result._placement = placement
         return result
 
     def values(self, x: FloatArray) -> FloatArray:
         """Return N at (θ, v)."""
         n = self.buses
         v, flow = x[..., n : 2 * n], self._flows(x).flow
-        flat = flow.reshape(math.prod(x.shape[:-1]), 4 * len(self._from))
-        balance = (self._leaving @ flat.T).T.reshape(*x.shape[:-1], 2 * n)
-        shunts = np.concatenate([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
+        flat = flow.reshape(*x.shape[:-1], 4 * len(self._from))
+        balance = self._placement.product(self._leaving, flat)
+        shunts = joined([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
         at = flow[..., self.limited]
         squares = (
             at[..., p, :] ** 2 + at[..., q, :] ** 2 for p, q in ((P_FROM, Q_FROM), (P_TO, Q_TO))
         )
-        return np.concatenate([balance + shunts, *squares], axis=-1)
+        values: FloatArray = joined([balance + shunts, *squares])
+        return values
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns of the entries of `jacobian`; entries of one cell add up."""
@@ -97,7 +99,7 @@ class Physics:
         """Return the nonzero entries of ∂N/∂(θ, v)."""
         batch, v = x.shape[:-1], x[..., self.buses : 2 * self.buses]
         f = self._flows(x)
-        slopes = np.stack([f.d_delta, -f.d_delta, f.d_from, f.d_to], axis=-2)
+        slopes = stacked([f.d_delta, -f.d_delta, f.d_from, f.d_to], axis=-2)
         flow, at = f.flow[..., self.limited], slopes[..., self.limited]
         squares = [
             2
@@ -106,7 +108,8 @@ class Physics:
         ]
         shunts = (2 * self._shunt_g * v, -2 * self._shunt_b * v)
         parts = (slopes, *squares, *shunts)
-        return np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1)
+        entries: FloatArray = joined([part.reshape(*batch, -1) for part in parts])
+        return entries
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the entries of `hessian`."""
@@ -148,15 +151,15 @@ class Physics:
         from_to = np.sum(weight * f.wave, axis=-2) + outer(d_from, d_to)
         active, reactive = multipliers[..., :n], multipliers[..., n : 2 * n]
         shunts = 2 * (self._shunt_g * active - self._shunt_b * reactive)
-        return np.concatenate(
+        entries: FloatArray = joined(
             [
                 delta2, delta2, -delta2,
                 delta_from, -delta_from, delta_to, -delta_to,
                 from2, to2, from_to,
                 shunts,
             ],
-            axis=-1,
         )  # fmt: skip
+        return entries
 
     @cached_property
     def _leaving(self) -> Any:

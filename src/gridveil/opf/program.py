@@ -24,7 +24,7 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.network.network import Network
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.physics import Physics
-from gridveil.opf.placement import HOST, Placement
+from gridveil.opf.placement import HOST, Placement, joined
 from gridveil.polynomials import derivative, evaluate
 
 
@@ -66,11 +66,11 @@ class NetworkProgram:
 
     def constraints(self, x: FloatArray) -> FloatArray:
         """Return N(θ, v) + A x + Σ h."""
-        g: FloatArray = (self._matrix @ x.T).T.copy()
+        g: FloatArray = self.placement.product(self._matrix, x).copy()
         g[..., : self.physics.rows] += self.physics.values(x)
         if len(self.terms.row):
             terms = evaluate(self._coefficients, x[..., self._term_column])
-            g += (self._term_rows @ terms.T).T
+            g += self.placement.product(self._term_rows, terms)
         return g
 
     def jacobian_structure(self) -> tuple[IntArray, IntArray]:
@@ -87,7 +87,8 @@ class NetworkProgram:
         batch = x.shape[:-1]
         linear = np.broadcast_to(self._linear_values, (*batch, len(self._linear_values)))
         slopes = evaluate(derivative(self._coefficients), x[..., self._term_column])
-        return np.concatenate([self.physics.jacobian(x), linear, slopes], axis=-1)
+        entries: FloatArray = joined([self.physics.jacobian(x), linear, slopes])
+        return entries
 
     def hessian_structure(self) -> tuple[IntArray, IntArray]:
         """Return rows and columns (lower triangle) of the Hessian's entries."""
@@ -105,14 +106,14 @@ class NetworkProgram:
         bent = self._bent_there
         second = evaluate(derivative(derivative(self.costs[..., bent])), x[..., bent])
         bend = evaluate(derivative(derivative(self._coefficients)), x[..., self._term_column])
-        return np.concatenate(
+        entries: FloatArray = joined(
             [
                 self.physics.hessian(x, multipliers),
                 factor * second,
                 multipliers[..., self._term_row] * bend,
-            ],
-            axis=-1,
+            ]
         )
+        return entries
 
     def placed(self, placement: Placement) -> "NetworkProgram":
         """Return the program with its arrays where the placement has them."""
@@ -123,14 +124,28 @@ class NetworkProgram:
         physics = self.physics.placed(placement)
         result = replace(self, physics=physics, placement=placement, **arrays)
         vars(result).update(_structures=self._structures, _bent=self._bent)
+        result.prepare()
         return result
+
+    def prepare(self) -> None:
+        """Put what every evaluation needs where the arrays are, not at the first evaluation."""
+        for name in _SHARED:
+            getattr(self, name)
 
     def instances(self, which: IntArray) -> "NetworkProgram":
         """Return the batch of some of its instances."""
         names = ("x_min", "x_max", "g_min", "g_max")
         bounds = {name: getattr(self, name)[which] for name in names}
         result = replace(self, costs=self.costs[:, which], **bounds)
-        vars(result).update(_structures=self._structures, _bent=self._bent)
+        vars(result).update({name: getattr(self, name) for name in _SHARED})
+        return result
+
+    def one(self, instance: int) -> "NetworkProgram":
+        """Return one instance of a batch as a program of its own."""
+        names = ("x_min", "x_max", "g_min", "g_max")
+        bounds = {name: getattr(self, name)[instance] for name in names}
+        result = replace(self, costs=self.costs[:, instance], **bounds)
+        vars(result).update(_structures=self._structures)
         return result
 
     @cached_property
@@ -179,6 +194,13 @@ class NetworkProgram:
         cells = (self.terms.row, np.arange(len(self.terms.row)))
         shape = (self.linear.shape[0], len(self.terms.row))
         return self.placement.sparse(csr_array((np.ones(len(self.terms.row)), cells), shape=shape))
+
+
+_SHARED = (
+    "_structures", "_bent", "_matrix", "_linear_values", "_bent_there", "_coefficients",
+    "_term_row", "_term_column", "_term_rows",
+)  # fmt: skip
+"""What all instances of a batch have in common."""
 
 
 def batch_of(programs: Sequence[NetworkProgram]) -> NetworkProgram:

@@ -27,13 +27,13 @@ def flat_start(network: Network, outputs: FloatArray) -> OperatingPoint:
     return OperatingPoint(np.ones(len(network.buses)), shift_angles(network), outputs, nothing)
 
 
-def starting_point(network: Network) -> OperatingPoint:
-    """Return where the solver chosen starts, if nothing is known of the solution.
+def starting_point(network: Network, programs: int = 1) -> OperatingPoint:
+    """Return where the solver chosen for programs of a network starts, if nothing is known.
 
     Ipopt starts without output, the interior-point method in the middle of generators' limits.
     """
     gens = network.generators
-    if chosen_for(len(network.buses)) is Solver.IPOPT:
+    if chosen_for(len(network.buses), programs) is Solver.IPOPT:
         return flat_start(network, np.zeros(len(gens)))
     middle = flat_start(network, _middle(gens.p_min, gens.p_max))
     return replace(middle, q=_middle(gens.q_min, gens.q_max))

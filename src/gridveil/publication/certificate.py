@@ -296,6 +296,16 @@ class LedgerRow(Part):
     """Whether the ledger knew an earlier release of any load, in words."""
 
 
+class StatedSolve(Part):
+    """What solved central programs of a part of the release, and where."""
+
+    what: Literal["target", "fidelity phase", "optimal cost"]
+    """O* or p*; the restoring; the AC-OPF of the released network."""
+    solver: Name
+    version: Name
+    device: Literal["cpu", "gpu"]
+
+
 class Certificate(Part):
     """Everything a release claims."""
 
@@ -313,6 +323,8 @@ class Certificate(Part):
     drawn_at: str
     """When the noise was drawn, UTC."""
     software: dict[str, str]
+    solves: list[StatedSolve] | None = None
+    """Left out by releases before 0.4."""
     protection: Protection
     post_processing: StatedPostProcessing | None = None
     """Left out where nothing was asked for."""
@@ -337,7 +349,7 @@ class Certificate(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_left_out(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content = _without(whole(self), "post_processing", "dispatch", "series")
+        content = _without(whole(self), "solves", "post_processing", "dispatch", "series")
         if not self.idle_load_buses:
             content.pop("idle_load_buses", None)
         return content

@@ -6,17 +6,17 @@ same bytes.
 
 import hashlib
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gridveil.admm.device import Device
 from gridveil.admm.history import History
+from gridveil.device import Device
 from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, CostGaps, FidelityMethod
 from gridveil.fidelity.result import Restored, gaps_of
@@ -27,6 +27,7 @@ from gridveil.network.components import LoadList
 from gridveil.network.network import Network
 from gridveil.network.source_loads import numbers_at_buses
 from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.nonlinear_program import SolverVersion
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, Violations, violations
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.guarantee import Guarantee
@@ -44,6 +45,7 @@ from gridveil.publication.certificate import (
     StatedCosts,
     StatedDispatch,
     StatedPostProcessing,
+    StatedSolve,
     StatedViolations,
 )
 from gridveil.publication.costs import PublicCosts
@@ -72,6 +74,7 @@ from gridveil.publication.statements import (
     EARLIER_RELEASES,
     FIRST_RELEASE,
     GPU_PACKAGE,
+    GPU_SOLVER_PACKAGES,
     LARGEST_BASE,
     LOADS_COLUMNS,
     PACKAGES,
@@ -169,6 +172,8 @@ class Basis:
     """What of the source file is published as it stands."""
     post_processing: PostProcessing = NO_POST_PROCESSING
     """What was done to the private loads."""
+    target_solvers: tuple[SolverVersion, ...] = ()
+    """What computed the target, if that took a solve."""
     idle: LoadList = field(default_factory=LoadList.none)
     """The private loads that are out of service, where the release lists them."""
 
@@ -201,7 +206,7 @@ def draft(network: Network, basis: Basis) -> Certificate:
         "violations": dict.fromkeys(StatedViolations.model_fields, 0.0),
     }
     try:
-        made = _certificate(network, basis, fidelity, None, _software(False, None)).sealed()
+        made = _certificate(network, basis, fidelity, None, [], _software(False, [])).sealed()
         made.to_bytes()  # a text may be one that no file can hold
         keeps_beta(
             float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0, 0.0), basis.band)), basis.beta
@@ -270,8 +275,10 @@ def certify(
         interval = stated_interval(
             opf, basis.parameters, basis.epsilon_costs, basis.post_processing
         )
-    on_gpu = restored.agents is not None and restored.agents.device is Device.CUDA
-    certificate = _certificate(network, basis, figures, interval, _software(on_gpu, opf))
+    on_gpu = restored.agents is not None and restored.agents.device is Device.GPU
+    solves = _solves(basis, restored, opf)
+    software = _software(on_gpu, solves)
+    certificate = _certificate(network, basis, figures, interval, solves, software)
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
         LOADS: csv_bytes(LOADS_COLUMNS, _load_rows(published)),
@@ -299,6 +306,7 @@ def _certificate(
     basis: Basis,
     fidelity: Mapping[str, object],
     interval: tuple[float, float] | None,
+    solves: list[StatedSolve],
     software: dict[str, str],
 ) -> Certificate:
     provenance, kept, total = basis.provenance, basis.kept, promised(basis).epsilon
@@ -315,6 +323,7 @@ def _certificate(
         base_mva=network.base_mva,
         drawn_at=basis.entry.drawn_at,
         software=software,
+        solves=solves,
         protection=_protection(basis, network),
         post_processing=_post_processing(done, network),
         ledgers=[
@@ -532,15 +541,41 @@ def _load_rows(published: PublishedCase) -> list[tuple[int, int, float, float, i
     ]
 
 
-def _software(on_gpu: bool, opf: OPFResult | None) -> dict[str, str]:
-    """Return what the bytes of a release depend on: the solver of its AC-OPF is part of it.
+def _solves(basis: Basis, restored: Restored, opf: OPFResult | None) -> list[StatedSolve]:
+    """Return what solved the central programs of a release: target, restoring, AC-OPF."""
+    parts = {
+        "target": basis.target_solvers,
+        "fidelity phase": restored.solvers,
+        "optimal cost": () if opf is None else (opf.solver,),
+    }
+    return [
+        StatedSolve(what=what, solver=one.name, version=one.version, device=one.device.value)  # type: ignore[arg-type]
+        for what, solvers in parts.items()
+        for one in solvers
+    ]
 
-    With agents on a GPU, its compiler is too.
+
+def _software(agents_on_gpu: bool, solves: Sequence[StatedSolve]) -> dict[str, str]:
+    """Return what the bytes of a release depend on: solvers are part of it.
+
+    So are the compiler of agents on a GPU, and what the interior-point method needs on one.
     """
-    packages = (*PACKAGES, GPU_PACKAGE) if on_gpu else PACKAGES
+    on_gpu = any(solve.device == Device.GPU for solve in solves)
+    packages = [
+        *PACKAGES,
+        *((GPU_PACKAGE,) if agents_on_gpu else ()),
+        *(GPU_SOLVER_PACKAGES if on_gpu else ()),
+    ]
     return {
         "gridveil": version("gridveil"),
         "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        **({} if opf is None else {opf.solver.name: opf.solver.version}),
+        **{name: found for name in packages if (found := _version_of(name))},
+        **{solve.solver: solve.version for solve in solves},
     }
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

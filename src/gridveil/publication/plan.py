@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gridveil.admm.options import AgentOptions
 from gridveil.defaults import BETA, CALIBRATION, EPSILON
+from gridveil.device import Device
 from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.phase import check_choices, check_has_costs, check_target, solve
@@ -29,6 +30,8 @@ from gridveil.html_table import html_table
 from gridveil.network.components import LoadList
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
+from gridveil.opf.devices import check_device, cpu_steps_in
+from gridveil.opf.record import recorded_solves
 from gridveil.opf.solvers import Solver, using
 from gridveil.opf.status import Status
 from gridveil.privacy.bounds import PublicBounds, as_bounds
@@ -281,10 +284,12 @@ class ReleasePlan:
         """
         if key is not None and not isinstance(key, Ed25519PrivateKey):
             raise GridveilError(f"key: an Ed25519PrivateKey expected, not {type(key).__name__}")
+        check_device()
         target = self.target
-        if self.provenance is Provenance.DERIVED and target is None:
-            notify(f"{'costs' if self.band.on_costs else 'dispatch'} of the raw loads")
-            target = derived_target(self.network, self.band).for_beta(self.beta, self.network)
+        with recorded_solves() as derived:
+            if self.provenance is Provenance.DERIVED and target is None:
+                notify(f"{'costs' if self.band.on_costs else 'dispatch'} of the raw loads")
+                target = derived_target(self.network, self.band).for_beta(self.beta, self.network)
         drafted = self.draft(target)
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
@@ -304,7 +309,9 @@ class ReleasePlan:
         entry = self._entry(book)
         private, idle = self._in_service(noisy), self._idle(noisy)
         fitted = private if total is None else self._fitted(private, total)
-        made = self._made(blank(self.network, self.keep), fitted, target, entry, idle, key, notify)
+        basis = replace(self._basis(target, entry, idle), target_solvers=derived.solvers)
+        with cpu_steps_in():  # whatever a GPU does, what was drawn is not lost
+            made = self._made(blank(self.network, self.keep), fitted, basis, key, notify)
         kept = kept_text(self.network.case, self.keep)
         known = explained(self.network, made, noisy, total, (without_ratings(drafted),), idle, kept)
         refuse_matches(made.files, self.network, known, self.accept_matches)
@@ -569,20 +576,21 @@ class ReleasePlan:
         self,
         network: Network,
         private: NoisyLoads,
-        target: Target | None,
-        entry: Entry,
-        idle: LoadList,
+        basis: Basis,
         key: Ed25519PrivateKey | None,
         notify: Notify,
     ) -> Release:
-        """Make the release of a blank network from its private loads."""
+        """Make the release of a blank network from its private loads; a basis may lack a target."""
+        target = basis.target
         if target is None and self.band is not BandKind.NONE:
             notify(f"private {'costs' if self.band.on_costs else 'dispatch'}")
         try:
-            target, problems = self.steps(target).problems(network, private)
+            with recorded_solves() as record:
+                target, problems = self.steps(target).problems(network, private)
         except NotSolvedError as error:
             raise NotSolvedError(f"{error}. {self._kept}") from None
-        basis = self._basis(target, entry, idle)
+        solvers = (*basis.target_solvers, *record.solvers)
+        basis = replace(basis, target=target, target_solvers=solvers)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
             is_cut_off = False
@@ -760,6 +768,7 @@ def release(
     key: Ed25519PrivateKey | None = None,
     notify: Notify = lambda _: None,
     solver: Solver | str | None = None,
+    device: Device | str | None = None,
     **choices: Unpack[ReleaseChoices],
 ) -> Release:
     """Plan a release and run the plan: a private, certified network that can be published.
@@ -770,6 +779,7 @@ def release(
         key: Signs the certificate.
         notify: Called with the name of each phase.
         solver: What solves central programs: "ipopt", "interior-point" or "auto".
+        device: Where they are solved, and where agents run: "cpu", "gpu" or "auto".
         **choices: Those of `plan_release`: epsilon, alpha, beta, mechanism, method, costs, …
 
     Example:
@@ -779,7 +789,7 @@ def release(
         >>> sorted(made.files)
         ['certificate.json', 'loads.csv', 'network.m', 'positions.csv', 'report.html']
     """
-    with using(solver):
+    with using(solver, device):
         plan = plan_release(network, ledger=ledger, **choices)
         return plan.run(ledger, key=key, notify=notify)
 

@@ -17,11 +17,24 @@ FORMER_LOADS_COLUMNS: Final = ("bus", "p_mw", "q_mvar")
 """Of releases before 0.4, where each bus has one load."""
 PACKAGES: Final = ("casadi", "numba", "numpy", "opendp", "scipy")
 GPU_PACKAGE: Final = "numba-cuda"
+"""What compiles agents for a GPU."""
+GPU_SOLVER_PACKAGES: Final = (
+    "cupy-cuda13x", "cupy-cuda12x", "nvidia-cudss-cu13", "nvidia-cudss-cu12",
+)  # fmt: skip
+"""What the interior-point method needs on a GPU, for either version of CUDA."""
 SOLVERS: Final = ("ipopt", "interior-point")
 SERIES_PACKAGES: Final = ("pyarrow",)
 """What the tables of a series are written with."""
 SOFTWARE: Final = frozenset(
-    ("gridveil", "python", GPU_PACKAGE, *PACKAGES, *SERIES_PACKAGES, *SOLVERS)
+    (
+        "gridveil",
+        "python",
+        GPU_PACKAGE,
+        *GPU_SOLVER_PACKAGES,
+        *PACKAGES,
+        *SERIES_PACKAGES,
+        *SOLVERS,
+    )
 )
 """What the bytes of a release depend on; its versions stand in the certificate."""
 _ROUNDING = 1e-6

@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import sys
 import types
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 from gridveil import load_case
 from gridveil.opf.acopf import acopf_program
+from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.cuda import kernels
 from gridveil.opf.interior_point.cuda.backend import GPU, GPUOperations, ManyMatrices, warp_plan
 from gridveil.opf.interior_point.solve import minimise_batch
@@ -78,25 +79,24 @@ class Kernels:
 def no_gpu_needed(monkeypatch, tmp_path):
     if COMPILER is None:
         pytest.skip("no C++ compiler")
-    cupy, cupyx = types.ModuleType("cupy"), types.ModuleType("cupyx")
+    cupy = types.ModuleType("cupy")
     cupy.__getattr__ = lambda name: getattr(np, name)
     cupy.asnumpy = np.asarray
-    cupyx.scipy = types.ModuleType("cupyx.scipy")
-    cupyx.scipy.sparse = scipy.sparse
-    for name, module in (
-        ("cupy", cupy), ("cupyx", cupyx), ("cupyx.scipy", cupyx.scipy),
-        ("cupyx.scipy.sparse", scipy.sparse),
-    ):  # fmt: skip
-        monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr("gridveil.opf.interior_point.cuda.backend.kernel", Kernels(tmp_path))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    compiled = Kernels(tmp_path)
+    for module in ("backend", "kernels"):
+        monkeypatch.setattr(f"gridveil.opf.interior_point.cuda.{module}.kernel", compiled)
+    # Graphs need a GPU: functions run as they are here.
+    monkeypatch.setattr(GPU, "recorded", CPU.recorded)
+    monkeypatch.setattr(GPU, "session", nullcontext)
     # cuDSS needs a GPU: one matrix is a batch of one here.
     monkeypatch.setattr(GPUOperations, "factorisation", many_matrices)
 
 
 def many_matrices(operations, batch):
     plan = warp_plan(operations._s, np)
-    order, xp = operations._order, operations._xp
-    return ManyMatrices(plan, operations._start, operations._row, order, batch, xp)
+    order, placement = operations._order, operations._placement
+    return ManyMatrices(plan, operations._start, operations._row, order, batch, placement)
 
 
 def test_a_batch_ends_as_on_the_cpu(no_gpu_needed):

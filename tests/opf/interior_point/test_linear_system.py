@@ -8,7 +8,7 @@ from gridveil import load_case
 from gridveil.opf.acopf import acopf_program
 from gridveil.opf.interior_point import structure as patterns
 from gridveil.opf.interior_point.cpu.backend import CPU
-from gridveil.opf.interior_point.linear_system import Effort, LinearSystem
+from gridveil.opf.interior_point.linear_system import Effort, LinearSystem, Matrices
 from gridveil.opf.interior_point.structure import structure_of
 from gridveil.opf.start import starting_point
 
@@ -50,9 +50,9 @@ def test_steps_solve_the_whole_system(system, stiffest):
     n, rows = structure.variables, structure.rows
     sigma = np.exp(RANDOM.uniform(0, np.log(stiffest), (1, n + rows)))
     sigma[:, :n] += 1e3  # so that K is positive definite by itself
-    solver = LinearSystem(np, structure, operations, 1, Effort())
+    solver = LinearSystem(CPU(), structure, operations, 1, Effort())
     active = np.ones(1, dtype=bool)
-    assert solver.factorise(hessian, jacobian, sigma, moves, active).all()
+    assert solver.factorise(Matrices(hessian, jacobian, sigma, moves), active).all()
     r1, r2 = RANDOM.normal(size=(1, n)), RANDOM.normal(size=(1, rows))
     dx, dy = solver.solve(r1, r2, active)
     j, h = dense(structure, jacobian, hessian)
@@ -68,9 +68,10 @@ def test_curvature_is_added_until_the_system_has_the_right_inertia(system):
     n, rows = structure.variables, structure.rows
     hessian = -np.abs(hessian)
     sigma = np.full((1, n + rows), 1e-3)
-    solver = LinearSystem(np, structure, operations, 1, Effort())
-    assert solver.factorise(hessian, jacobian, sigma, moves, np.ones(1, dtype=bool)).all()
-    delta = float(solver._delta[0, 0])
+    solver = LinearSystem(CPU(), structure, operations, 1, Effort())
+    matrices = Matrices(hessian, jacobian, sigma, moves)
+    assert solver.factorise(matrices, np.ones(1, dtype=bool)).all()
+    delta = float(solver._delta[0])
     assert delta > 0
     j, h = dense(structure, jacobian, hessian)
 

@@ -90,8 +90,7 @@ def test_the_tables_hold_each_hour_in_order(made):
     loads = pq.read_table(io.BytesIO(made.files["loads.parquet"]))
     assert loads.column_names == ["time", "load", "bus", "number", "p_mw", "q_mvar"]
     assert len(loads) == HOURS * 11
-    times = loads["time"].to_numpy()
-    assert np.array_equal(times, np.repeat(times(made), 11))
+    assert np.array_equal(loads["time"].to_numpy(), np.repeat(times(made), 11))
     assert str(loads["time"].type) == "timestamp[ms, tz=UTC]"
     assert loads["load"].to_pylist()[:11] == list(range(1, 12))
     hours = pq.read_table(io.BytesIO(made.files["hours.parquet"]))
@@ -200,16 +199,16 @@ def test_agents_restore_a_series_too(tmp_path):
 def test_ramp_limits_are_kept_and_published(tmp_path):
     network = load_case("case5_pjm")
     path = tmp_path / "ramps.csv"
-    path.write_text("generator,ramp_mw\n3,30\n5,30\n")
+    path.write_text("generator,ramp_mw\n3,80\n5,80\n")
     series = series_of(network, hours=26)
     free = released(network, series, tmp_path, release_id="free", epsilon=1)
     steps = np.abs(np.diff(free.tables.dispatch[:, [2, 4], 0], axis=0)).max()
-    assert steps > 40  # so that the limits bind
+    assert steps > 90  # so that the limits bind
     made = released(network, series, tmp_path, ramps=path, release_id="ramps")
     steps = np.abs(np.diff(made.tables.dispatch[:, [2, 4], 0], axis=0)).max()
-    assert steps < 30 + 1e-4
+    assert steps < 80 + 1e-4
     assert made.certificate.series.ramp_excess < 1e-6
-    assert made.files["ramps.csv"] == b"generator,ramp_mw\n3,30.0\n5,30.0\n"
+    assert made.files["ramps.csv"] == b"generator,ramp_mw\n3,80.0\n5,80.0\n"
     found = checked(made, tmp_path / "out")
     assert found.ok, [one for one in found.claims if not one.ok]
 

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from gridveil.admm.device import Device
 from gridveil.admm.history import History
 from gridveil.admm.state import State
+from gridveil.device import Device
 
 
 class Backend(Protocol):

@@ -9,7 +9,6 @@ import numba
 import numpy as np
 
 from gridveil.admm.compiled import ENGINE
-from gridveil.admm.device import Device
 from gridveil.admm.draw import Draw
 from gridveil.admm.history import History
 from gridveil.admm.initial_state import initial_states
@@ -19,6 +18,7 @@ from gridveil.admm.options import AgentOptions
 from gridveil.admm.policy import Policy
 from gridveil.admm.start import Start
 from gridveil.admm.state import State
+from gridveil.device import Device
 
 _LINES_FOR_THREADS = 1000
 """Number of lines from which a single run uses all threads."""

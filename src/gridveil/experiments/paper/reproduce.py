@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import chosen_device
+from gridveil.device import Device
 from gridveil.errors import GridveilError
 from gridveil.experiments.figure_style import rendered
 from gridveil.experiments.paper import convergence, cost, distance, feasibility, loads, traces

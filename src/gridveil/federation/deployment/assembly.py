@@ -30,7 +30,9 @@ from gridveil.fidelity.result import Restored, evaluate
 from gridveil.fidelity.weights import metric_weights
 from gridveil.network.library import load_case
 from gridveil.network.network import Network
+from gridveil.opf.devices import cpu_steps_in
 from gridveil.opf.operating_point import OperatingPoint
+from gridveil.opf.record import recorded_solves
 from gridveil.opf.status import Status
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.ledger.owner import network_id
@@ -118,7 +120,8 @@ def assemble_release(
     public = _public_costs(network, contributions, provenance, source).for_beta(
         first.run.beta, network
     )
-    restored = _restored(network, contributions, public.values)
+    with cpu_steps_in():  # whatever a GPU does, what was drawn is not lost
+        restored = _restored(network, contributions, public.values)
     basis = Basis(
         release_id=first.run.id,
         guarantee=_guarantee(contributions),
@@ -131,7 +134,8 @@ def assemble_release(
         band=BandKind.COST,
         method=Agents,
     )
-    return certify(blank(network), basis, restored, _history(residuals), key)
+    with cpu_steps_in():
+        return certify(blank(network), basis, restored, _history(residuals), key)
 
 
 def draft_of_run(network: Network, run: Run, costs: PublicCosts) -> Certificate:
@@ -243,10 +247,11 @@ def _restored(
     start = Attempt(status, p, q, point, first.iterations)
     target = np.stack([p, q], axis=1)
     weights = metric_weights(_guarantee(contributions), target)
-    best, solves, _ = nearest_loads(network, target, bands, None, (), start, weights)
+    with recorded_solves() as record:
+        best, solves, _ = nearest_loads(network, target, bands, None, (), start, weights)
     found = Found(best.status, best.p, best.q, best.point, bands, solves, first.iterations)
     problem = FidelityProblem(blank(network), target, costs, first.run.beta, BandKind.COST, weights)
-    return evaluate(problem, Agents.name, found, 0.0)
+    return evaluate(problem, Agents.name, found, 0.0, record.solvers)
 
 
 def _guarantee(contributions: Sequence[Contribution]) -> Guarantee:

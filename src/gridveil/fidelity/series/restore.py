@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from gridveil.arrays import FloatArray
 from gridveil.defaults import BAND, BETA
+from gridveil.device import Device
 from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.central import Attempt, bands_of
@@ -231,7 +232,7 @@ def _numbered(
 def restore_block(problem: HoursProblem) -> RestoredSeries:
     """Restore the hours of a block one after the other."""
     method = hour_method(problem.method)
-    with using(problem.solver):
+    with using(problem.solver, Device.CPU):  # as in any other process that restores a block
         problem.method.prepare(problem.at(0))
         hours, before = [], None
         for hour in range(len(problem.p)):

@@ -1,10 +1,13 @@
 """What the method needs of a machine: arrays, loops over sparse patterns, a factorisation."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from enum import Enum
 from typing import Any, Protocol
 
 from scipy.sparse import csr_array
 
-from gridveil.arrays import IntArray
+from gridveil.arrays import BoolArray, IntArray
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.placement import Placement
 
@@ -12,10 +15,18 @@ Array = Any
 """An array of NumPy or CuPy; the first axis counts the instances of a batch."""
 
 
+class Reuse(Enum):
+    """What may become of the results of a recorded function at its next call."""
+
+    NONE = "they stay"
+    OVERWRITTEN = "the next results stand in their place"
+    CARRIED = "they are the next first argument, and the next results stand in their place"
+
+
 class Factorisation(Protocol):
     """L D Lᵀ of the condensed matrices of a batch, with the plan that their pattern needs once."""
 
-    def factorise(self, values: Array, which: Array, allowed: int) -> Array:
+    def factorise(self, values: Array, which: BoolArray, allowed: int) -> IntArray:
         """Factorise those of the instances that a mask names.
 
         Returns:
@@ -25,7 +36,10 @@ class Factorisation(Protocol):
         ...
 
     def solve(self, b: Array) -> Array:
-        """Return K⁻¹ b of every instance; meaningless where too many pivots are negative."""
+        """Return K⁻¹ b of every instance; meaningless where too many pivots are negative.
+
+        The next solution may stand in the place of this one.
+        """
         ...
 
 
@@ -82,6 +96,22 @@ class Backend(Protocol):
         """Return the loops over the patterns of a structure."""
         ...
 
-    def finished(self) -> None:
-        """Note that a solve has run all loops, which are therefore compiled."""
+    def recorded(
+        self, function: Callable[..., Any], *fixed: Any, reuse: Reuse = Reuse.NONE
+    ) -> Callable[..., Any]:
+        """Return a function that runs at once, however many operations on arrays it has.
+
+        Args:
+            function: Takes and returns arrays, and records of arrays; it may not branch on values.
+            fixed: Its first arguments.
+            reuse: What may become of its results at the next call.
+        """
+        ...
+
+    def steps_between_checks(self, variables: int) -> int:
+        """Return how many steps of conjugate gradients to take before asking who still runs."""
+        ...
+
+    def session(self) -> AbstractContextManager[None]:
+        """Return what a solve runs within."""
         ...

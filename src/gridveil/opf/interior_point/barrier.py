@@ -1,18 +1,24 @@
-"""The barrier problem of a batch: its function, its optimality error, steps within the bounds.
+"""The barrier problem of a batch: its derivatives and optimality error, steps within the bounds.
 
 A state has primal variables (x, s), multipliers y of the rows, and multipliers of lower and upper
-bounds, 0 where there is no bound. Every instance has its own barrier parameter μ.
+bounds, 0 where there is no bound. Every instance has its own barrier parameter μ. Arrays are where
+the program is; numbers of instances (μ, errors, step lengths) come back as one small array.
 """
 
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
+from gridveil.arrays import FloatArray
 from gridveil.opf.interior_point.backend import Array
 from gridveil.opf.interior_point.scaled_program import ScaledProgram
+from gridveil.opf.placement import joined, stacked
 
 _S_MAX = 100.0
 _CORRECTION = 1e10
 """Bound multipliers stay within this factor of μ / distance."""
+_EPSILON = 2.2e-16
 
 
 _LEAST_GAP = 1e-15
@@ -41,6 +47,39 @@ class Gaps:
     upper: Array
 
 
+@dataclass(frozen=True)
+class Derivatives:
+    """What a Newton step is made from, at a state."""
+
+    gap: Gaps
+    gradient: Array
+    jacobian: Array
+    hessian: Array
+    sigma: Array
+    """Σ of all primal variables."""
+    j_y: Array
+    """Jᵀ y."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far each instance is from its optimum: the parts that do not depend on μ."""
+
+    dual: FloatArray
+    primal: FloatArray
+    dual_scale: FloatArray
+    complementarity_scale: FloatArray
+    least_product: FloatArray
+    """Of a gap and its multiplier."""
+    largest_product: FloatArray
+    violation: FloatArray
+    """Of the rows, without scaling."""
+    rounding: FloatArray
+    """By how much rounding of x alone changes the gradient of the Lagrangian."""
+    finite: FloatArray
+    """Whether the multipliers are finite: 1 or 0."""
+
+
 def gaps(problem: ScaledProgram, primal: Array) -> Gaps:
     """Return how far primal variables are from their bounds."""
     xp = problem.xp
@@ -51,63 +90,71 @@ def gaps(problem: ScaledProgram, primal: Array) -> Gaps:
     )
 
 
-def barrier_function(f: Array, gap: Gaps, mu: Array, xp: Any) -> Array:
-    """Return φ = f − μ Σ ln(gap)."""
-    return f - mu * (xp.log(gap.lower).sum(axis=1) + xp.log(gap.upper).sum(axis=1))
+def sum_of_logarithms(gap: Gaps, xp: Any) -> Array:
+    """Return Σ ln(gap): the barrier function is f − μ Σ ln(gap)."""
+    return xp.log(gap.lower).sum(axis=1) + xp.log(gap.upper).sum(axis=1)
 
 
 def barrier_gradient(problem: ScaledProgram, gradient: Array, gap: Gaps, mu: Array) -> Array:
-    """Return the gradient of φ by all primal variables."""
+    """Return the gradient of the barrier function by all primal variables."""
     xp, mu = problem.xp, mu[:, None]
     pull = mu * (problem.has_upper / gap.upper - problem.has_lower / gap.lower)
-    slacks = xp.zeros((len(pull), pull.shape[1] - gradient.shape[1]))
-    return xp.where(problem.moves, xp.concatenate([gradient, slacks], axis=1) + pull, 0.0)
+    slacks = xp.zeros((pull.shape[0], pull.shape[1] - gradient.shape[1]))
+    return xp.where(problem.moves, joined([gradient, slacks]) + pull, 0.0)
 
 
-@dataclass(frozen=True)
-class Errors:
-    """The parts of the optimality error that do not depend on μ."""
+def derivatives(problem: ScaledProgram, state: State, residual: Array) -> tuple[Derivatives, Array]:
+    """Return the derivatives at a state, and its errors in the order of `Errors`."""
+    xp, n = problem.xp, problem.variables
+    gap = gaps(problem, state.primal)
+    gradient, jacobian = problem.first_derivatives(state.primal)
+    hessian = problem.hessian(state.primal, state.y)
+    j_y = problem.operations.transposed_times(jacobian, state.y)
+    sigma = state.z_lower / gap.lower + state.z_upper / gap.upper
+    bend = problem.operations.hessian_times(xp.abs(hessian), xp.abs(state.primal[:, :n]))
+    numbers = (
+        *_errors(problem, state, gradient + j_y, residual, gap),
+        problem.violation(residual),
+        _EPSILON * bend.max(axis=1),
+        xp.isfinite(state.y).all(axis=1).astype(float),
+    )
+    return Derivatives(gap, gradient, jacobian, hessian, sigma, j_y), stacked(numbers)
 
-    dual: Array
-    primal: Array
-    dual_scale: Array
-    complementarity_scale: Array
-    products_lower: Array
-    products_upper: Array
 
-
-def errors(
-    problem: ScaledProgram, state: State, gradient: Array, j_y: Array, residual: Array, gap: Gaps
-) -> Errors:
-    """Return the parts of the optimality error; `j_y` is Jᵀ y."""
+def _errors(
+    problem: ScaledProgram, state: State, by_x: Array, residual: Array, gap: Gaps
+) -> tuple[Array, ...]:
     xp = problem.xp
-    lagrangian = xp.concatenate([gradient + j_y, -state.y], axis=1)
+    lagrangian = joined([by_x, -state.y])
     dual = xp.where(problem.moves, lagrangian - state.z_lower + state.z_upper, 0.0)
     z_sum = (state.z_lower + state.z_upper).sum(axis=1)
     y_sum, count = xp.abs(state.y).sum(axis=1), problem.moves.shape[1]
-    rows = residual.shape[1]
-    return Errors(
-        dual=xp.abs(dual).max(axis=1),
-        primal=xp.abs(residual).max(axis=1),
-        dual_scale=xp.maximum(_S_MAX, (y_sum + z_sum) / (count + rows)) / _S_MAX,
-        complementarity_scale=xp.maximum(_S_MAX, z_sum / count) / _S_MAX,
-        products_lower=gap.lower * state.z_lower,
-        products_upper=gap.upper * state.z_upper,
+    least, largest = [], []
+    for has, distance, z in (
+        (problem.has_lower, gap.lower, state.z_lower),
+        (problem.has_upper, gap.upper, state.z_upper),
+    ):
+        product = distance * z
+        least.append(xp.where(has, product, xp.inf).min(axis=1))
+        largest.append(xp.where(has, product, -xp.inf).max(axis=1))
+    return (
+        xp.abs(dual).max(axis=1),
+        xp.abs(residual).max(axis=1),
+        xp.maximum(_S_MAX, (y_sum + z_sum) / (count + residual.shape[1])) / _S_MAX,
+        xp.maximum(_S_MAX, z_sum / count) / _S_MAX,
+        xp.minimum(*least),
+        xp.maximum(*largest),
     )
 
 
-def optimality_error(problem: ScaledProgram, parts: Errors, mu: Array) -> Array:
+def optimality_error(errors: Errors, mu: FloatArray) -> FloatArray:
     """Return Ipopt's scaled optimality error of the barrier problem with μ."""
-    xp = problem.xp
-    off = [
-        xp.where(has, xp.abs(products - mu[:, None]), 0.0).max(axis=1)
-        for has, products in (
-            (problem.has_lower, parts.products_lower),
-            (problem.has_upper, parts.products_upper),
-        )
-    ]
-    complementarity = xp.maximum(*off) / parts.complementarity_scale
-    return xp.maximum(xp.maximum(parts.dual / parts.dual_scale, parts.primal), complementarity)
+    off = np.maximum(errors.largest_product - mu, mu - errors.least_product)
+    error: FloatArray = np.maximum(
+        np.maximum(errors.dual / errors.dual_scale, errors.primal),
+        off / errors.complementarity_scale,
+    )
+    return error
 
 
 def longest_step(xp: Any, value: Array, step: Array, tau: Array, bounded: Array) -> Array:
@@ -126,7 +173,56 @@ def longest_primal_step(problem: ScaledProgram, gap: Gaps, step: Array, tau: Arr
     )
 
 
-def corrected(problem: ScaledProgram, state: State, mu: Array) -> State:
+def moved(
+    problem: ScaledProgram,
+    state: State,
+    gap: Gaps,
+    step: Array,
+    y_step: Array,
+    there: Array,
+    alpha: Array,
+    mu: Array,
+    tau: Array,
+) -> State:
+    """Return the state after a step of the primal variables and of y, with bound multipliers.
+
+    Args:
+        problem: The batch.
+        state: Where the step begins.
+        gap: The gaps there.
+        step: Of the primal variables, in full.
+        y_step: Of y, in full.
+        there: The primal variables where the step ends.
+        alpha: How much of it is taken.
+        mu: The barrier parameters.
+        tau: The share of the way to a bound that a step may go.
+    """
+    xp = problem.xp
+    z_lower, z_upper = _z_steps(problem, state, gap, step, mu[:, None])
+    z_alpha = xp.minimum(
+        longest_step(xp, state.z_lower, z_lower, tau, problem.has_lower),
+        longest_step(xp, state.z_upper, z_upper, tau, problem.has_upper),
+    )[:, None]
+    end = State(
+        there,
+        state.y + alpha[:, None] * y_step,
+        state.z_lower + z_alpha * z_lower,
+        state.z_upper + z_alpha * z_upper,
+    )
+    return _corrected(problem, end, mu)
+
+
+def _z_steps(
+    problem: ScaledProgram, state: State, gap: Gaps, step: Array, mu: Array
+) -> tuple[Array, Array]:
+    """Return the steps of the bound multipliers that go with a step of the variables."""
+    xp = problem.xp
+    lower = mu / gap.lower - state.z_lower - state.z_lower / gap.lower * step
+    upper = mu / gap.upper - state.z_upper + state.z_upper / gap.upper * step
+    return xp.where(problem.has_lower, lower, 0.0), xp.where(problem.has_upper, upper, 0.0)
+
+
+def _corrected(problem: ScaledProgram, state: State, mu: Array) -> State:
     """Return the state with bound multipliers near μ / gap."""
     xp, gap, mu = problem.xp, gaps(problem, state.primal), mu[:, None]
     z = [

@@ -5,18 +5,21 @@ is taken and the filter is cleared: cheaper than a restoration, which comes only
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
 
-from gridveil.opf.interior_point.backend import Array
+import numpy as np
+
+from gridveil.arrays import BoolArray, FloatArray
+from gridveil.opf.interior_point.backend import Array, Backend
 from gridveil.opf.interior_point.barrier import (
     Gaps,
-    barrier_function,
     gaps,
     longest_primal_step,
+    sum_of_logarithms,
 )
 from gridveil.opf.interior_point.filter import Filter
 from gridveil.opf.interior_point.scaled_program import ScaledProgram
+from gridveil.opf.placement import joined, stacked
 
 _CORRECTIONS = 4
 _WORTHWHILE = 0.99
@@ -24,25 +27,43 @@ _WORTHWHILE = 0.99
 _HALVINGS = 6
 """Then the longest step is taken: where steps must be much shorter, it mostly gets further."""
 
-Corrector = Callable[[Array, Array], tuple[Array, Array]]
-"""Solves the Newton system for another residual of the rows, where a mask says so; returns steps of
-the primal variables and of y."""
-
 
 @dataclass(frozen=True)
 class Point:
-    """Primal variables with their values."""
+    """Primal variables, with numbers of each instance."""
 
     primal: Array
-    f: Array
     residual: Array
-    theta: Array
+    f: FloatArray
+    theta: FloatArray
     """‖residual‖₁."""
-    phi: Array
+    logarithms: FloatArray
+    """Σ ln(gap)."""
 
-    def instances(self, which: Array) -> "Point":
-        """Return some of the instances."""
-        return Point(*(getattr(self, spec.name)[which] for spec in fields(self)))
+    def phi(self, mu: FloatArray) -> FloatArray:
+        """Return the barrier function."""
+        value: FloatArray = self.f - mu * self.logarithms
+        return value
+
+    def instances(self, which: BoolArray, there: Array) -> "Point":
+        """Return some of the instances; `there` is the mask where the arrays are."""
+        numbers = (self.f[which], self.theta[which], self.logarithms[which])
+        return Point(self.primal[there], self.residual[there], *numbers)
+
+
+@dataclass(frozen=True)
+class Newton:
+    """A solution of the Newton system, as the linear system gives it, and where it begins."""
+
+    dx: Array
+    dy: Array
+    flexibility: Array
+    g_s: Array
+    """The gradient of the Lagrangian by the slacks."""
+    gap: Gaps
+    primal: Array
+    pull: Array
+    """The gradient of the barrier function."""
 
 
 @dataclass(frozen=True)
@@ -51,114 +72,165 @@ class Step:
 
     primal: Array
     y: Array
-    alpha: Array
+    alpha: FloatArray
+
+
+def evaluate(problem: ScaledProgram, primal: Array) -> tuple[Array, Array]:
+    """Return the residual at a point, and the numbers of `Point`."""
+    f, residual = problem.values(primal)
+    xp = problem.xp
+    logarithms = sum_of_logarithms(gaps(problem, primal), xp)
+    return residual, stacked([f, xp.abs(residual).sum(axis=1), logarithms])
+
+
+def along(
+    problem: ScaledProgram, primal: Array, step: Array, alpha: Array
+) -> tuple[Array, Array, Array]:
+    """Return the point that a step leads to: variables, residual and numbers."""
+    there = primal + alpha[:, None] * step
+    return there, *evaluate(problem, there)
+
+
+def along_newton(problem: ScaledProgram, newton: Newton, tau: Array) -> tuple[Array, ...]:
+    """Return the Newton step, that of y too, and the point that the longest part of it leads to.
+
+    The numbers are those of `Point`, the length of the step, and its slope of φ.
+    """
+    slacks = newton.flexibility * (newton.dy - newton.g_s)
+    step = joined([newton.dx, slacks])
+    alpha = longest_primal_step(problem, newton.gap, step, tau)
+    there, residual, numbers = along(problem, newton.primal, step, alpha)
+    slope = (newton.pull * step).sum(axis=1)
+    return step, newton.dy, there, residual, joined([numbers, stacked([alpha, slope])], axis=0)
+
+
+class LineSearch:
+    """Line searches of a batch of programs."""
+
+    def __init__(self, problem: ScaledProgram, backend: Backend) -> None:
+        """Prepare the functions that steps are judged by."""
+        self.array, self._host = backend.placement.array, backend.placement.host
+        self._xp = problem.xp
+        self._evaluate = backend.recorded(evaluate, problem)
+        self._along = backend.recorded(along, problem)
+        self._along_newton = backend.recorded(along_newton, problem)
+
+    def evaluate(self, primal: Array) -> Point:
+        """Return a point with its numbers."""
+        residual, numbers = self._evaluate(primal)
+        return Point(primal, residual, *self._host(numbers))
+
+    def newton(self, newton: Newton, tau: FloatArray) -> tuple[Step, Point, FloatArray]:
+        """Return the longest Newton step, where it leads, and its slope."""
+        step, y_step, there, residual, numbers = self._along_newton(newton, tau)
+        *of_point, alpha, slope = self._host(numbers)
+        return Step(step, y_step, alpha), Point(there, residual, *of_point), slope
+
+    def shortened(self, start: Point, step: Step) -> Point:
+        """Return where a step leads."""
+        there, residual, numbers = self._along(start.primal, step.primal, step.alpha)
+        return Point(there, residual, *self._host(numbers))
+
+    def picked_step(self, which: BoolArray, new: Step, old: Step) -> Step:
+        """Return the new steps where a mask says so."""
+        primal, y = self._picked(which, (new.primal, new.y), (old.primal, old.y))
+        return Step(primal, y, np.where(which, new.alpha, old.alpha))
+
+    def picked_point(self, which: BoolArray, new: Point, old: Point) -> Point:
+        """Return the new points where a mask says so."""
+        arrays = self._picked(which, (new.primal, new.residual), (old.primal, old.residual))
+        numbers = (
+            np.where(which, getattr(new, name), getattr(old, name))
+            for name in ("f", "theta", "logarithms")
+        )
+        return Point(*arrays, *numbers)
+
+    def _picked(
+        self, which: BoolArray, new: tuple[Array, ...], old: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        if which.all():
+            return new
+        if not which.any():
+            return old
+        mask = self.array(which)[:, None]
+        return tuple(self._xp.where(mask, a, b) for a, b in zip(new, old, strict=True))
+
+
+Corrector = Callable[[Array, BoolArray], Newton]
+"""Solves the Newton system for another residual of the rows, where a mask says so."""
 
 
 @dataclass(frozen=True)
 class Search:
     """A batch of line searches: where they begin, and by which rules."""
 
-    problem: ScaledProgram
+    lines: LineSearch
     filters: Filter
     start: Point
-    gap: Gaps
-    slope: Array
-    """Of φ along the Newton step."""
-    mu: Array
-    tau: Array
+    mu: FloatArray
+    tau: FloatArray
 
-    def run(self, primal: Array, y: Array, correct: Corrector, active: Array) -> "Found":
+    def run(self, newton: Newton, correct: Corrector, active: BoolArray) -> tuple[Step, Point]:
         """Return the first acceptable points along Newton steps, and augment the filters."""
-        xp = self.problem.xp
-        step, best = Step(primal, y, self._longest(primal)), self.start
-        least = self.filters.least_step(self.slope, self.start.theta)
-        searching, augment = active, xp.zeros_like(active)
-        done = xp.zeros_like(active)
+        lines, start = self.lines, self.start
+        longest, furthest, slope = lines.newton(newton, self.tau)
+        step, best, tried = longest, start, furthest
+        least = self.filters.least_step(slope, start.theta)
+        searching, augment, done = active, np.zeros_like(active), np.zeros_like(active)
         for halving in range(_HALVINGS):
-            tried = self._at(step)
-            accepted, falls = self._judged(step.alpha, tried)
+            if halving > 0:
+                tried = lines.shortened(start, step)
+            accepted, falls = self._judged(step.alpha, slope, tried)
             accepted = accepted & searching
-            best, augment = _picked(xp, accepted, tried, best), augment | (accepted & ~falls)
+            best, augment = lines.picked_point(accepted, tried, best), augment | (accepted & ~falls)
             done, searching = done | accepted, searching & ~accepted
             if halving == 0 and searching.any():
-                worse = searching & (tried.theta >= self.start.theta)
-                fixed, tried, accepted, falls = self._corrected(step, tried, correct, worse)
-                step = _picked(xp, accepted, fixed, step)
-                best, augment = _picked(xp, accepted, tried, best), augment | (accepted & ~falls)
+                worse = searching & (tried.theta >= start.theta)
+                fixed, tried, accepted, falls = self._corrected(step, tried, slope, correct, worse)
+                step = lines.picked_step(accepted, fixed, step)
+                best = lines.picked_point(accepted, tried, best)
+                augment = augment | (accepted & ~falls)
                 done, searching = done | accepted, searching & ~accepted
             searching = searching & (step.alpha / 2 >= least)
             if not searching.any():
                 break
-            step = Step(step.primal, step.y, xp.where(searching, step.alpha / 2, step.alpha))
+            step = replace(step, alpha=np.where(searching, step.alpha / 2, step.alpha))
         failed = active & ~done
         if failed.any():
-            forced = Step(primal, y, self._longest(primal))
-            step = _picked(xp, failed, forced, step)
-            best = _picked(xp, failed, self._at(forced), best)
+            step = lines.picked_step(failed, longest, step)
+            best = lines.picked_point(failed, furthest, best)
             self.filters.clear(failed)
-        self.filters.add(augment, self.start.theta, self.start.phi)
-        return Found(best, step, failed)
+        self.filters.add(augment, start.theta, start.phi(self.mu))
+        return step, best
 
     def _corrected(
-        self, step: Step, tried: Point, correct: Corrector, which: Array
-    ) -> tuple[Step, Point, Array, Array]:
+        self, step: Step, tried: Point, slope: FloatArray, correct: Corrector, which: BoolArray
+    ) -> tuple[Step, Point, BoolArray, BoolArray]:
         """Return corrected steps, where they lead, where they are accepted, and if φ falls."""
-        xp = self.problem.xp
-        residual = step.alpha[:, None] * self.start.residual + tried.residual
-        accepted, falls = xp.zeros_like(which), xp.zeros_like(which)
+        lines, array = self.lines, self.lines.array
+        accepted, falls = np.zeros_like(which), np.zeros_like(which)
         last, kept, kept_point = self.start.theta, step, tried
+        if not which.any():
+            return kept, kept_point, accepted, falls
+        residual = array(step.alpha)[:, None] * self.start.residual + tried.residual
         for _ in range(_CORRECTIONS):
+            fixed, tried, _ = lines.newton(correct(residual, which), self.tau)
+            good, fall = self._judged(step.alpha, slope, tried)
+            good = good & which
+            kept = lines.picked_step(good, fixed, kept)
+            kept_point = lines.picked_point(good, tried, kept_point)
+            accepted, falls = accepted | good, np.where(good, fall, falls)
+            which = which & ~good & (tried.theta < _WORTHWHILE * last)
             if not which.any():
                 break
-            primal, y = correct(residual, which)
-            fixed = Step(primal, y, self._longest(primal))
-            tried = self._at(fixed)
-            good, fall = self._judged(step.alpha, tried)
-            good = good & which
-            kept, kept_point = _picked(xp, good, fixed, kept), _picked(xp, good, tried, kept_point)
-            accepted, falls = accepted | good, xp.where(good, fall, falls)
-            which = which & ~good & (tried.theta < _WORTHWHILE * last)
             last = tried.theta
-            residual = fixed.alpha[:, None] * residual + tried.residual
+            residual = array(fixed.alpha)[:, None] * residual + tried.residual
         return kept, kept_point, accepted, falls
 
-    def _longest(self, primal: Array) -> Array:
-        return longest_primal_step(self.problem, self.gap, primal, self.tau)
-
-    def _at(self, step: Step) -> Point:
-        return evaluate(
-            self.problem, self.start.primal + step.alpha[:, None] * step.primal, self.mu
-        )
-
-    def _judged(self, alpha: Array, tried: Point) -> tuple[Array, Array]:
-        start = self.start
+    def _judged(
+        self, alpha: FloatArray, slope: FloatArray, tried: Point
+    ) -> tuple[BoolArray, BoolArray]:
+        start, mu = self.start, self.mu
         return self.filters.accepts(
-            alpha, self.slope, start.theta, start.phi, tried.theta, tried.phi
+            alpha, slope, start.theta, start.phi(mu), tried.theta, tried.phi(mu)
         )
-
-
-@dataclass(frozen=True)
-class Found:
-    """What line searches ended with."""
-
-    point: Point
-    step: Step
-    failed: Array
-    """Where no step was accepted, and the longest one was taken."""
-
-
-def evaluate(problem: ScaledProgram, primal: Array, mu: Array) -> Point:
-    """Return primal variables with their values."""
-    f, residual = problem.values(primal)
-    phi = barrier_function(f, gaps(problem, primal), mu, problem.xp)
-    return Point(primal, f, residual, problem.xp.abs(residual).sum(axis=1), phi)
-
-
-def _picked(xp: Any, which: Array, new: Any, old: Any) -> Any:
-    """Return a record with instances of the new one where the mask says so."""
-    return type(old)(
-        *(
-            xp.where(which if a.ndim == 1 else which[:, None], a, b)
-            for a, b in ((getattr(new, spec.name), getattr(old, spec.name)) for spec in fields(old))
-        )
-    )

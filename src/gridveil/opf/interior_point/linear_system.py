@@ -18,9 +18,13 @@ all pivots of K_w are positive is the test of inertia; δ_w rises until they are
 from dataclasses import dataclass
 from typing import Any
 
-from gridveil.opf.interior_point.backend import Array, Operations
+import numpy as np
+
+from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.opf.interior_point.backend import Array, Backend, Operations, Reuse
 from gridveil.opf.interior_point.condensed_matrix import CondensedMatrix
 from gridveil.opf.interior_point.structure import Structure
+from gridveil.opf.placement import stacked
 
 _HEAVIEST = 1e8
 """The largest weight of an equality."""
@@ -48,163 +52,270 @@ class Effort:
         )
 
 
+@dataclass(frozen=True)
+class Matrices:
+    """What the Newton systems of an iteration are made from."""
+
+    hessian: Array
+    jacobian: Array
+    sigma: Array
+    """Σ of all primal variables."""
+    moves: Array
+    """Which primal variables are free to move."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How the rows are shared between the factorisation and the conjugate gradients."""
+
+    d: Array
+    weight: Array
+    left: Array
+    """Rows that are left to the conjugate gradients."""
+    d_left: Array
+    """D′."""
+    preconditioner: Array
+    """The inverse of the diagonal that approximates J K⁻¹ Jᵀ + D′."""
+    shift: Array
+    """Σ_x + δ_w."""
+    diagonal: Array
+    """What is added to the diagonal of H; 1 for fixed variables."""
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The state of the conjugate gradients."""
+
+    u: Array
+    x: Array
+    """K⁻¹ (r₁ + Jᵀ w r₂ − Jᵀ u)."""
+    r: Array
+    p: Array
+    back: Array
+    """Jᵀ p."""
+    rz: Array
+    goal: Array
+    progress: Array
+    """Whether each instance still runs (1 or 0), and its steps so far."""
+
+
 class LinearSystem:
     """The Newton systems of a batch: factorised once in an iteration, then solved."""
 
     def __init__(
-        self, xp: Any, structure: Structure, operations: Operations, batch: int, effort: Effort
+        self,
+        backend: Backend,
+        structure: Structure,
+        operations: Operations,
+        batch: int,
+        effort: Effort,
     ) -> None:
-        self._xp, self._operations, self._effort = xp, operations, effort
-        self._matrix = CondensedMatrix(xp, structure, operations, batch)
-        self._variables = structure.variables
-        self._gamma = xp.full((batch, 1), _GAMMA)
-        self._last_delta = xp.zeros((batch, 1))
+        self._effort, self._host = effort, backend.placement.host
+        self._checked = backend.steps_between_checks(structure.variables)
+        self._matrix = CondensedMatrix(backend, structure, operations, batch)
+        self._gamma, self._last_delta = np.full(batch, _GAMMA), np.zeros(batch)
+        xp = backend.placement.xp
+        equations = _Equations(xp, operations, structure.variables)
+        once = Reuse.OVERWRITTEN
+        self._weigh = backend.recorded(equations.weights, reuse=once)
+        self._right_side = backend.recorded(equations.right_side, reuse=once)
+        self._start = backend.recorded(equations.start, reuse=once)
+        self._advance = backend.recorded(equations.advance, reuse=Reuse.CARRIED)
+        self._finish = backend.recorded(equations.finish, reuse=once)
+        self._improve = backend.recorded(equations.improved, reuse=once)
 
-    def keep(self, which: Array, batch: int) -> None:
+    def keep(self, which: BoolArray) -> None:
         """Go on with some of the instances."""
-        self._matrix.keep(batch)
+        self._matrix.keep(int(which.sum()))
         self._gamma, self._last_delta = self._gamma[which], self._last_delta[which]
 
-    def factorise(
-        self, hessian: Array, jacobian: Array, sigma: Array, moves: Array, active: Array
-    ) -> Array:
+    def factorise(self, matrices: Matrices, active: BoolArray) -> BoolArray:
         """Factorise the matrices of active instances, with δ_w as large as it must be.
 
-        Args:
-            hessian: Entries of H.
-            jacobian: Values of J.
-            sigma: Σ of all primal variables.
-            moves: Which primal variables are free to move.
-            active: Which instances to factorise.
-
         Returns:
-            Which of the active instances could be factorised.
+            Which instances could be factorised.
         """
-        xp, n = self._xp, self._variables
-        self._hessian, self._jacobian = hessian, jacobian
-        self._free, self._equality = moves[:, :n], ~moves[:, n:]
-        self._sigma_x, self._sigma_s = sigma[:, :n], sigma[:, n:]
-        self._size = xp.maximum(self._operations.largest_of_rows(jacobian), 1e-4) ** 2
-        self._delta = xp.zeros_like(self._last_delta)
-        tried = xp.zeros_like(active)
+        self._matrices = matrices
+        self._delta = np.zeros_like(self._last_delta)
+        tried = np.zeros_like(active)
         todo = active
         while True:
-            self._weigh()
-            diagonal = xp.where(self._free, self._sigma_x + self._delta, 1.0)
-            positive = self._matrix.factorise(hessian, diagonal, jacobian, self._weight, todo)
+            self._weights = w = self._weigh(matrices, self._delta, self._gamma)
+            positive = self._matrix.factorise(
+                matrices.hessian, w.diagonal, matrices.jacobian, w.weight, todo
+            )
             self._effort.factorisations += int(todo.sum())
-            todo = todo & ~positive & (self._delta[:, 0] < _DELTA_MOST)
+            todo = todo & ~positive & (self._delta < _DELTA_MOST)
             if not todo.any():
                 break
-            self._delta = xp.where(todo[:, None], self._next_delta(tried[:, None]), self._delta)
+            self._delta = np.where(todo, self._next_delta(tried), self._delta)
             tried = tried | todo
-        self._last_delta = xp.where(self._delta > 0, self._delta, self._last_delta)
-        self._precondition()
-        self._steps_now, self._residual_now = 0, xp.zeros(len(active))
+        self._last_delta = np.where(self._delta > 0, self._delta, self._last_delta)
+        self._steps_now = np.zeros(len(active), int)
+        self._residual_now = np.zeros(len(active))
         return positive
 
-    def _next_delta(self, tried: Array) -> Array:
+    def _next_delta(self, tried: BoolArray) -> FloatArray:
         """Return the next δ_w, by Ipopt's rule."""
-        xp, last = self._xp, self._last_delta
-        first = xp.where(last == 0, _DELTA_FIRST, xp.maximum(_DELTA_LEAST, last / 3))
-        return xp.where(tried, self._delta * xp.where(last == 0, 100.0, 8.0), first)
+        last = self._last_delta
+        first = np.where(last == 0, _DELTA_FIRST, np.maximum(_DELTA_LEAST, last / 3))
+        delta: FloatArray = np.where(tried, self._delta * np.where(last == 0, 100.0, 8.0), first)
+        return delta
 
-    def _weigh(self) -> None:
-        """Set D, the weights, the rows left to the conjugate gradients, and D′."""
-        xp, cap = self._xp, self._gamma / self._size
-        stiffness = xp.maximum(self._sigma_s + self._delta, 1e-20)
-        self._d = xp.where(self._equality, 0.0, 1 / stiffness)
-        free = xp.where(stiffness <= cap, stiffness, cap / 2)
-        weight = xp.where(self._equality, xp.minimum(_HEAVIEST, cap), free)
-        self._left = self._equality | (stiffness > cap)
-        self._weight = weight
-        room = xp.where(self._left, 1 - weight * self._d, 1.0)
-        self._d_left = xp.where(self._left, self._d / room, 0.0)
+    def solve(self, r1: Array, r2: Array, active: BoolArray) -> tuple[Array, Array]:
+        """Return Δx and Δy, refined once on the whole system.
 
-    def _precondition(self) -> None:
-        """Set the inverse of the diagonal that approximates J K⁻¹ Jᵀ + D′."""
-        xp = self._xp
-        diagonal = 1 / self._weight + self._d_left
-        self._preconditioner = xp.where(self._left, 1 / diagonal, 0.0)
-
-    def solve(self, r1: Array, r2: Array, active: Array) -> tuple[Array, Array]:
-        """Return Δx and Δy, refined once on the whole system."""
-        xp = self._xp
-        dx, dy = self._once(r1, r2, active)
-        e1, e2 = self._residuals(r1, r2, dx, dy)
-        size = _norm(xp, r1, r2) + 1e-300
-        coarse = active & (_norm(xp, e1, e2) > _PRECISION * size)
+        The next solution may stand in the place of this one.
+        """
+        once = self._once(r1, r2, active)
+        dx, dy, e1, e2, norms = self._finish(*once, r1, r2, self._matrices, self._weights)
+        size, error = self._host(norms)
+        coarse = active & (error > _PRECISION * size)
         if coarse.any():
-            more_x, more_y = self._once(e1, e2, coarse)
-            better_x, better_y = dx + more_x, dy + more_y
-            left = _norm(xp, *self._residuals(r1, r2, better_x, better_y))
-            better = (coarse & (left < _norm(xp, e1, e2)))[:, None]
-            dx, dy = xp.where(better, better_x, dx), xp.where(better, better_y, dy)
-            e1, e2 = self._residuals(r1, r2, dx, dy)
-        self._residual_now = xp.maximum(self._residual_now, _norm(xp, e1, e2) / size)
+            more = self._once(e1, e2, coarse)
+            dx, dy, norms = self._improve(
+                *more, e1, e2, dx, dy, r1, r2, self._matrices, self._weights, coarse
+            )
+            size, error = self._host(norms)
+        self._residual_now = np.maximum(self._residual_now, error / size)
         return dx, dy
 
-    def adapt(self, active: Array) -> None:
+    def adapt(self, active: BoolArray) -> None:
         """Adapt Γ to how this iteration's solves went."""
-        xp, delta = self._xp, self._delta[:, 0]
-        rounding = (delta > 0) & (delta <= 10 * _EPSILON * self._gamma[:, 0])
+        delta = self._delta
+        rounding = (delta > 0) & (delta <= 10 * _EPSILON * self._gamma)
         down = active & (rounding | (self._residual_now > _BAD))
         up = active & ~down & (self._steps_now > _MANY_STEPS) & (self._residual_now < _GOOD)
-        factor = xp.where(down, 0.1, xp.where(up, 10.0, 1.0))[:, None]
-        self._gamma = xp.clip(self._gamma * factor, _GAMMA_MIN, _GAMMA_MAX)
+        factor = np.where(down, 0.1, np.where(up, 10.0, 1.0))
+        self._gamma = np.clip(self._gamma * factor, _GAMMA_MIN, _GAMMA_MAX)
 
-    def _once(self, r1: Array, r2: Array, active: Array) -> tuple[Array, Array]:
-        weighted = self._transposed_times(self._weight * r2)
-        u = self._multipliers(r1 + weighted, r2, active)
-        dx = self._matrix.solve(r1 + weighted - self._transposed_times(u))
-        return dx, u + self._weight * (self._times(dx) - r2)
-
-    def _multipliers(self, first: Array, r2: Array, active: Array) -> Array:
-        """Return u by conjugate gradients; 0 where rows are condensed."""
-        xp = self._xp
-        r = self._times(self._matrix.solve(first)) - r2
-        r = xp.where(self._left & active[:, None], r, 0.0)
-        u, z = xp.zeros_like(r), self._preconditioner * r
-        p, rz = z, (r * z).sum(axis=1)
-        goal, steps = _PRECISION**2 * rz, xp.zeros(len(r))
-        running = active & (rz > 0)
-        for _ in range(_STEPS):
-            if not running.any():
+    def _once(self, r1: Array, r2: Array, active: BoolArray) -> tuple[Array, Array]:
+        """Return Δx, and u by conjugate gradients; u is 0 where rows are condensed."""
+        jacobian, weights = self._matrices.jacobian, self._weights
+        first = self._matrix.solve(self._right_side(r1, r2, jacobian, weights))
+        state = self._start(first, r2, jacobian, weights, active)
+        for step in range(_STEPS):
+            if step % self._checked == 0 and not self._host(state.progress)[0].any():
                 break
-            back = self._matrix.solve(self._transposed_times(p))
-            sp = xp.where(self._left, self._times(back), 0.0) + self._d_left * p
-            curvature = (p * sp).sum(axis=1)
-            running = running & (curvature > 0)
-            alpha = xp.where(running, rz / xp.where(running, curvature, 1.0), 0.0)[:, None]
-            u, r = u + alpha * p, r - alpha * sp
-            z = self._preconditioner * r
-            rz, before = (r * z).sum(axis=1), rz
-            steps = steps + running
-            running = running & (rz > goal)
-            p = z + xp.where(running, rz / xp.where(running, before, 1.0), 0.0)[:, None] * p
+            state = self._advance(state, self._matrix.solve(state.back), jacobian, weights)
+        steps: IntArray = self._host(state.progress)[1].astype(int)
         self._effort.gradient_steps += int(steps.sum())
-        self._steps_now = xp.maximum(self._steps_now, steps)
-        return u
-
-    def _residuals(self, r1: Array, r2: Array, dx: Array, dy: Array) -> tuple[Array, Array]:
-        """Return what Δx and Δy leave of the system before it was condensed."""
-        xp = self._xp
-        diagonal = self._sigma_x + self._delta
-        k_dx = self._operations.hessian_times(self._hessian, dx) + diagonal * dx
-        e1 = xp.where(self._free, r1 - k_dx - self._transposed_times(dy), 0.0)
-        return e1, r2 - self._times(dx) + self._d * dy
+        self._steps_now = np.maximum(self._steps_now, steps)
+        return state.x, state.u
 
     @property
     def flexibility(self) -> Array:
         """D of every row."""
-        return self._d
-
-    def _times(self, x: Array) -> Array:
-        return self._operations.times(self._jacobian, x)
-
-    def _transposed_times(self, y: Array) -> Array:
-        return self._operations.transposed_times(self._jacobian, y)
+        return self._weights.d
 
 
-def _norm(xp: Any, *parts: Array) -> Array:
-    return xp.sqrt(sum((part**2).sum(axis=1) for part in parts))
+@dataclass(frozen=True)
+class _Equations:
+    """The formulas on top of this file, over arrays."""
+
+    xp: Any
+    operations: Operations
+    variables: int
+
+    def weights(self, matrices: Matrices, delta: Array, gamma: Array) -> Weights:
+        """Return D, the weights, and the rows left to the conjugate gradients."""
+        xp, n = self.xp, self.variables
+        delta, equality, free = delta[:, None], ~matrices.moves[:, n:], matrices.moves[:, :n]
+        size = xp.maximum(self.operations.largest_of_rows(matrices.jacobian), 1e-4) ** 2
+        cap = gamma[:, None] / size
+        stiffness = xp.maximum(matrices.sigma[:, n:] + delta, 1e-20)
+        d = xp.where(equality, 0.0, 1 / stiffness)
+        light = xp.where(stiffness <= cap, stiffness, cap / 2)
+        weight = xp.where(equality, xp.minimum(_HEAVIEST, cap), light)
+        left = equality | (stiffness > cap)
+        room = xp.where(left, 1 - weight * d, 1.0)
+        d_left = xp.where(left, d / room, 0.0)
+        shift = matrices.sigma[:, :n] + delta
+        return Weights(
+            d, weight, left, d_left, xp.where(left, 1 / (1 / weight + d_left), 0.0), shift,
+            xp.where(free, shift, 1.0),
+        )  # fmt: skip
+
+    def right_side(self, r1: Array, r2: Array, jacobian: Array, w: Weights) -> Array:
+        """Return r₁ + Jᵀ w r₂."""
+        return r1 + self.operations.transposed_times(jacobian, w.weight * r2)
+
+    def start(self, x: Array, r2: Array, jacobian: Array, w: Weights, active: Array) -> Gradients:
+        """Return the first state of the conjugate gradients, at u = 0."""
+        xp = self.xp
+        r = self.operations.times(jacobian, x) - r2
+        r = xp.where(w.left & active[:, None], r, 0.0)
+        z = w.preconditioner * r
+        rz = (r * z).sum(axis=1)
+        running = (active & (rz > 0)).astype(float)
+        return Gradients(
+            u=xp.zeros_like(r), x=x.copy(), r=r, p=z,
+            back=self.operations.transposed_times(jacobian, z),
+            rz=rz, goal=_PRECISION**2 * rz, progress=stacked([running, xp.zeros_like(rz)]),
+        )  # fmt: skip
+
+    def advance(self, s: Gradients, back: Array, jacobian: Array, w: Weights) -> Gradients:
+        """Return the state after a step; `back` is K⁻¹ Jᵀ p."""
+        xp, operations = self.xp, self.operations
+        sp = xp.where(w.left, operations.times(jacobian, back), 0.0) + w.d_left * s.p
+        curvature = (s.p * sp).sum(axis=1)
+        running = (s.progress[0] > 0) & (curvature > 0)
+        alpha = xp.where(running, s.rz / xp.where(running, curvature, 1.0), 0.0)[:, None]
+        r = s.r - alpha * sp
+        z = w.preconditioner * r
+        rz = (r * z).sum(axis=1)
+        steps = s.progress[1] + running
+        goes_on = running & (rz > s.goal)
+        p = z + xp.where(goes_on, rz / xp.where(goes_on, s.rz, 1.0), 0.0)[:, None] * s.p
+        return Gradients(
+            u=s.u + alpha * s.p, x=s.x - alpha * back, r=r, p=p,
+            back=operations.transposed_times(jacobian, p), rz=rz, goal=s.goal,
+            progress=stacked([goes_on.astype(float), steps]),
+        )  # fmt: skip
+
+    def finish(
+        self, dx: Array, u: Array, r1: Array, r2: Array, matrices: Matrices, w: Weights
+    ) -> tuple[Array, ...]:
+        """Return Δx, Δy, what they leave of both sides, and the norms of both."""
+        dy = u + w.weight * (self.operations.times(matrices.jacobian, dx) - r2)
+        e1, e2 = self._residuals(r1, r2, dx, dy, matrices, w)
+        norms = stacked([self._norm(r1, r2) + 1e-300, self._norm(e1, e2)])
+        return dx, dy, e1, e2, norms
+
+    def improved(
+        self,
+        more_x: Array,
+        u: Array,
+        e1: Array,
+        e2: Array,
+        dx: Array,
+        dy: Array,
+        r1: Array,
+        r2: Array,
+        matrices: Matrices,
+        w: Weights,
+        which: Array,
+    ) -> tuple[Array, Array, Array]:
+        """Return Δx and Δy with a correction where it helps, and the norms after it."""
+        xp = self.xp
+        _, more_y, *_ = self.finish(more_x, u, e1, e2, matrices, w)
+        left = self._residuals(r1, r2, dx + more_x, dy + more_y, matrices, w)
+        before, after = self._norm(e1, e2), self._norm(*left)
+        better = which & (after < before)
+        dx = xp.where(better[:, None], dx + more_x, dx)
+        dy = xp.where(better[:, None], dy + more_y, dy)
+        norms = stacked([self._norm(r1, r2) + 1e-300, xp.where(better, after, before)])
+        return dx, dy, norms
+
+    def _residuals(
+        self, r1: Array, r2: Array, dx: Array, dy: Array, matrices: Matrices, w: Weights
+    ) -> tuple[Array, Array]:
+        """Return what Δx and Δy leave of the system before it was condensed."""
+        operations, free = self.operations, matrices.moves[:, : self.variables]
+        k_dx = operations.hessian_times(matrices.hessian, dx) + w.shift * dx
+        j_dy = operations.transposed_times(matrices.jacobian, dy)
+        e1 = self.xp.where(free, r1 - k_dx - j_dy, 0.0)
+        return e1, r2 - operations.times(matrices.jacobian, dx) + w.d * dy
+
+    def _norm(self, *parts: Array) -> Array:
+        return self.xp.sqrt(sum((part**2).sum(axis=1) for part in parts))

@@ -9,39 +9,42 @@ from typing import Any
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
-from gridveil.opf.interior_point.backend import Array, Backend, Operations
+from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.opf.interior_point.backend import Array, Backend, Operations, Reuse
 from gridveil.opf.interior_point.barrier import (
+    Derivatives,
     Errors,
     Gaps,
     State,
     barrier_gradient,
-    corrected,
-    errors,
+    derivatives,
     gaps,
-    longest_step,
+    moved,
     optimality_error,
 )
 from gridveil.opf.interior_point.filter import Filter
-from gridveil.opf.interior_point.line_search import Search, evaluate
-from gridveil.opf.interior_point.linear_system import Effort, LinearSystem
+from gridveil.opf.interior_point.line_search import LineSearch, Newton, Search
+from gridveil.opf.interior_point.linear_system import Effort, LinearSystem, Matrices
 from gridveil.opf.interior_point.scaled_program import (
     FIRST_PUSH,
     BatchProgram,
+    ScaledProgram,
     scaled_program,
 )
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.nonlinear_program import Iteration, Watch
+from gridveil.opf.placement import joined
 
 _KAPPA_EPSILON = 10.0
 _KAPPA_MU, _THETA_MU = 0.2, 1.5
 _TAU_MIN = 0.99
-_EPSILON = 2.2e-16
 
 _WARM_PUSH = 1e-4
 """How far a warm start is kept from bounds."""
-_FALL, _PATIENCE = 0.9, 30
+_FALL, _PATIENCE = 0.9, 100
 """An instance is lost when infeasibility has not fallen by this factor for so many iterations."""
+_SHORT, _MANY_SHORT = 0.01, 8
+"""An instance is lost, too, after so many steps, nearly in a row, that are shorter than this."""
 _SMALL_VIOLATION = 1e-4
 """A violation, without scaling, that is no reason to give up."""
 
@@ -93,11 +96,11 @@ class Result:
         return {name: value for name, value in vars(self).items() if name != "effort"}
 
 
-_OF_INSTANCES = ("_mu", "_acceptable", "_code", "_rounding", "_least_theta", "_stalled")
+_OF_INSTANCES = ("_mu", "_acceptable", "_code", "_least_theta", "_stalled", "_alpha", "_short")
 
 
 class Method:
-    """One run of a batch."""
+    """One run of a batch. What is one number for each instance is kept in memory."""
 
     def __init__(
         self,
@@ -124,7 +127,7 @@ class Method:
         )
         batch = len(primal)
         p = self._problem
-        self._mu = xp.full(batch, options.first_mu if multipliers is None else options.warm_mu)
+        self._mu = np.full(batch, options.first_mu if multipliers is None else options.warm_mu)
         self._state = State(
             primal,
             xp.zeros((batch, structure.rows)),
@@ -133,26 +136,36 @@ class Method:
         )
         if multipliers is not None:
             self._state = self._warm(primal, multipliers * p.f_scale / p.g_scale)
-        self._point = evaluate(p, primal, self._mu)
-        self._filters = Filter(xp, self._point.theta)
+        self._record()
+        self._point = self._lines.evaluate(primal)
+        self._filters = Filter(self._point.theta)
         self._effort = Effort()
-        self._system = LinearSystem(xp, structure, operations, batch, self._effort)
-        self._acceptable = xp.zeros(batch, dtype=int)
-        self._code = xp.full(batch, RUNNING)
+        self._system = LinearSystem(backend, structure, operations, batch, self._effort)
+        self._acceptable = np.zeros(batch, dtype=int)
+        self._code = np.full(batch, RUNNING)
         self._places = np.arange(batch)
         self._result = Result(
             np.full(batch, LIMIT), np.zeros((batch, structure.variables)), np.zeros(batch),
             np.zeros((batch, structure.rows)), np.zeros(batch, dtype=int), self._effort,
         )  # fmt: skip
-        self._rounding = xp.zeros(batch)
-        """By how much rounding of x alone changes the gradient of the Lagrangian."""
-        self._least_theta, self._stalled = self._point.theta, xp.zeros(batch, dtype=int)
+        self._least_theta, self._stalled = self._point.theta, np.zeros(batch, dtype=int)
+        self._alpha, self._short = np.ones(batch), np.zeros(batch)
+
+    def _record(self) -> None:
+        """Prepare the functions of the batch as it is now."""
+        backend, problem = self._backend, self._problem
+        self._lines = LineSearch(problem, backend)
+        once = Reuse.OVERWRITTEN
+        self._derivatives = backend.recorded(derivatives, problem, reuse=once)
+        self._sides = backend.recorded(_sides, problem, reuse=once)
+        self._other_side = backend.recorded(_other_side, reuse=once)
+        self._moved = backend.recorded(moved, problem)
 
     def _warm(self, primal: Array, y: Array) -> State:
         """Return the state that multipliers of the rows belong to."""
-        xp, p, mu = self._xp, self._problem, self._mu[:, None]
+        xp, p, mu = self._xp, self._problem, float(self._mu[0])
         gradient, jacobian = p.first_derivatives(primal)
-        pull = xp.concatenate([gradient + p.operations.transposed_times(jacobian, y), -y], axis=1)
+        pull = joined([gradient + p.operations.transposed_times(jacobian, y), -y])
         gap = gaps(p, primal)
         lower = xp.where(p.has_lower, xp.maximum(pull, 0.0) + mu / gap.lower, 0.0)
         upper = xp.where(p.has_upper, xp.maximum(-pull, 0.0) + mu / gap.upper, 0.0)
@@ -168,76 +181,81 @@ class Method:
     def _iterate(self, number: int) -> bool:
         """Do one iteration; return whether any instance goes on."""
         self._shrink()
-        problem = self._problem
-        gap = gaps(problem, self._state.primal)
-        gradient, jacobian = problem.first_derivatives(self._state.primal)
-        j_y = problem.operations.transposed_times(jacobian, self._state.y)
-        parts = errors(problem, self._state, gradient, j_y, self._point.residual, gap)
-        self._end(parts, number)
+        here, numbers = self._derivatives(self._state, self._point.residual)
+        errors = Errors(*self._host(numbers))
+        self._end(errors, number)
         active = self._code == RUNNING
         if not active.any():
             return False
-        self._reduce_mu(parts, active)
-        self._step(gradient, jacobian, j_y, gap, active)
+        self._reduce_mu(errors, active)
+        self._step(here, active)
         return True
 
     def _shrink(self) -> None:
         """Go on with the instances that still run, if they are few enough."""
         which = self._code == RUNNING
-        left = int(which.sum())
-        if left >= self._backend.shrinks_below * len(which):
+        if int(which.sum()) >= self._backend.shrinks_below * len(which):
             return
-        self._problem, self._state = self._problem.instances(which), self._state.instances(which)
-        self._point = self._point.instances(which)
+        there = self._backend.placement.array(which)
+        self._problem, self._state = self._problem.instances(there), self._state.instances(there)
+        self._point = self._point.instances(which, there)
         self._filters.keep(which)
-        self._system.keep(which, left)
+        self._system.keep(which)
         for name in _OF_INSTANCES:
             setattr(self, name, getattr(self, name)[which])
-        self._places = self._places[self._host(which)]
+        self._places = self._places[which]
+        self._record()
 
-    def _end(self, parts: Errors, number: int) -> None:
+    def _end(self, errors: Errors, number: int) -> None:
         """End instances that are solved, or that cannot be."""
-        xp, options = self._xp, self._options
-        error = optimality_error(self._problem, parts, xp.zeros_like(self._mu))
-        feasible = self._problem.violation(self._point.residual) <= options.violation
-        reachable = xp.clip(
-            self._rounding / parts.dual_scale, options.tolerance, options.acceptable
+        options = self._options
+        error = optimality_error(errors, np.zeros_like(self._mu))
+        feasible = errors.violation <= options.violation
+        reachable = np.clip(
+            errors.rounding / errors.dual_scale, options.tolerance, options.acceptable
         )
         solved = (error <= reachable) & feasible
         near = (error <= options.acceptable) & feasible
-        self._acceptable = xp.where(near, self._acceptable + 1, 0)
+        self._acceptable = np.where(near, self._acceptable + 1, 0)
         acceptable = self._acceptable >= options.acceptable_iterations
         running = self._code == RUNNING
-        code = xp.where(self._is_lost(), LOST, RUNNING)
-        code = xp.where(solved, SOLVED, xp.where(acceptable, ACCEPTABLE, code))
+        code = np.where(self._is_lost(errors), LOST, RUNNING)
+        code = np.where(solved, SOLVED, np.where(acceptable, ACCEPTABLE, code))
         if number == options.iterations:
-            code = xp.where(code == RUNNING, xp.where(near, ACCEPTABLE, LIMIT), code)
+            code = np.where(code == RUNNING, np.where(near, ACCEPTABLE, LIMIT), code)
         if self._watch is not None and not self._watch(
             Iteration(
                 number,
                 float(self._point.f[0] / self._problem.f_scale[0, 0]),
                 float(self._point.theta[0]),
-                float(parts.dual[0]),
+                float(errors.dual[0]),
                 float(self._mu[0]),
             )
         ):
-            code = xp.where(code == RUNNING, STOPPED, code)
+            code = np.where(code == RUNNING, STOPPED, code)
         ended = running & (code != RUNNING)
-        self._code = xp.where(running, code, self._code)
+        self._code = np.where(running, code, self._code)
         if ended.any():
-            self._note(self._host(ended), number)
+            self._note(ended, number)
 
-    def _is_lost(self) -> Array:
-        """Return where infeasibility has not fallen for long, or numbers are no longer finite."""
-        xp, theta = self._xp, self._point.theta
+    def _is_lost(self, errors: Errors) -> BoolArray:
+        """Return where the way to a feasible point is blocked, or numbers are no longer finite.
+
+        Long steps are progress even where infeasibility rises: it does whenever μ has fallen. A
+        longer step among short ones halves their count.
+        """
+        theta = self._point.theta
         falls = theta < _FALL * self._least_theta
-        self._least_theta = xp.where(falls, theta, self._least_theta)
-        small = self._problem.violation(self._point.residual) <= _SMALL_VIOLATION
-        self._stalled = xp.where(falls | small, 0, self._stalled + 1)
-        finite = xp.isfinite(theta) & xp.isfinite(self._state.y).all(axis=1)
-        return ~finite | (self._stalled >= _PATIENCE)
+        self._least_theta = np.where(falls, theta, self._least_theta)
+        small = errors.violation <= _SMALL_VIOLATION
+        self._stalled = np.where(falls | small, 0, self._stalled + 1)
+        short = np.where(self._alpha < _SHORT, self._short + 1, self._short / 2)
+        self._short = np.where(small, 0.0, short)
+        finite = np.isfinite(theta) & (errors.finite > 0)
+        lost: BoolArray = ~finite | (self._stalled >= _PATIENCE) | (self._short >= _MANY_SHORT)
+        return lost
 
-    def _note(self, ended: Any, number: int) -> None:
+    def _note(self, ended: BoolArray, number: int) -> None:
         """Write down the results of instances."""
         problem, result, places = self._problem, self._result, self._places[ended]
         x = self._state.primal[:, : problem.variables]
@@ -245,67 +263,71 @@ class Method:
         result.x[places] = self._host(x)[ended]
         result.multipliers[places] = self._host(y)[ended]
         result.objective[places] = self._host(problem.program.objective(x))[ended]
-        result.code[places] = self._host(self._code)[ended]
+        result.code[places] = self._code[ended]
         result.iterations[places] = number
 
-    def _reduce_mu(self, parts: Errors, active: Array) -> None:
+    def _reduce_mu(self, errors: Errors, active: BoolArray) -> None:
         """Reduce μ where the barrier problem is solved well enough, and clear the filter there."""
-        xp, least = self._xp, self._options.tolerance / (_KAPPA_EPSILON + 1)
-        reduced = xp.zeros_like(active)
+        least = self._options.tolerance / (_KAPPA_EPSILON + 1)
+        reduced = np.zeros_like(active)
         while True:
-            solved = optimality_error(self._problem, parts, self._mu) <= _KAPPA_EPSILON * self._mu
+            solved = optimality_error(errors, self._mu) <= _KAPPA_EPSILON * self._mu
             now = active & solved & (self._mu > least)
             if not now.any():
                 break
-            lower = xp.maximum(least, xp.minimum(_KAPPA_MU * self._mu, self._mu**_THETA_MU))
-            self._mu = xp.where(now, lower, self._mu)
+            lower = np.maximum(least, np.minimum(_KAPPA_MU * self._mu, self._mu**_THETA_MU))
+            self._mu = np.where(now, lower, self._mu)
             reduced = reduced | now
         if reduced.any():
             self._filters.clear(reduced)
-            self._point = evaluate(self._problem, self._state.primal, self._mu)
+            self._least_theta = np.where(reduced, np.inf, self._least_theta)
 
-    def _step(self, gradient: Array, jacobian: Array, j_y: Array, gap: Gaps, active: Array) -> None:
+    def _step(self, here: Derivatives, active: BoolArray) -> None:
         """Compute Newton steps and go along them."""
-        xp, problem, state, mu = self._xp, self._problem, self._state, self._mu
-        n = problem.variables
-        hessian = problem.hessian(state.primal, state.y)
-        bend = problem.operations.hessian_times(xp.abs(hessian), xp.abs(state.primal[:, :n]))
-        self._rounding = _EPSILON * bend.max(axis=1)
-        sigma = state.z_lower / gap.lower + state.z_upper / gap.upper
-        factorised = self._system.factorise(hessian, jacobian, sigma, problem.moves, active)
-        active = active & factorised
-        pull = barrier_gradient(problem, gradient, gap, mu)
-        lagrangian = pull + xp.where(problem.moves, xp.concatenate([j_y, -state.y], axis=1), 0.0)
-        r1, g_s = -lagrangian[:, :n], lagrangian[:, n:]
-        flexibility = self._system.flexibility
+        system, state, mu = self._system, self._state, self._mu
+        matrices = Matrices(here.hessian, here.jacobian, here.sigma, self._problem.moves)
+        active = active & system.factorise(matrices, active)
+        r1, r2, g_s, pull = self._sides(
+            here.gradient, here.gap, here.j_y, state.y, mu, self._point.residual,
+            system.flexibility,
+        )  # fmt: skip
 
-        def solve(residual: Array, which: Array) -> tuple[Array, Array]:
-            dx, dy = self._system.solve(r1, -residual - flexibility * g_s, which)
-            return xp.concatenate([dx, flexibility * (dy - g_s)], axis=1), dy
+        def newton(r2: Array, which: BoolArray) -> Newton:
+            dx, dy = system.solve(r1, r2, which)
+            return Newton(dx, dy, system.flexibility, g_s, here.gap, state.primal, pull)
 
-        d_primal, d_y = solve(self._point.residual, active)
-        tau = xp.maximum(_TAU_MIN, 1 - mu)
-        slope = (pull * d_primal).sum(axis=1)
-        search = Search(problem, self._filters, self._point, gap, slope, mu, tau)
-        found = search.run(d_primal, d_y, solve, active)
-        self._system.adapt(active)
-        step = found.step
-        z_lower, z_upper = self._z_steps(gap, step.primal)
-        z_alpha = xp.minimum(
-            longest_step(xp, state.z_lower, z_lower, tau, problem.has_lower),
-            longest_step(xp, state.z_upper, z_upper, tau, problem.has_upper),
-        )[:, None]
-        moved = State(
-            found.point.primal,
-            state.y + step.alpha[:, None] * step.y,
-            state.z_lower + z_alpha * z_lower,
-            state.z_upper + z_alpha * z_upper,
+        def corrected(residual: Array, which: BoolArray) -> Newton:
+            return newton(self._other_side(residual, system.flexibility, g_s), which)
+
+        tau = np.maximum(_TAU_MIN, 1 - mu)
+        search = Search(self._lines, self._filters, self._point, mu, tau)
+        step, point = search.run(newton(r2, active), corrected, active)
+        system.adapt(active)
+        self._alpha = step.alpha
+        self._state = self._moved(
+            state, here.gap, step.primal, step.y, point.primal, step.alpha, mu, tau
         )
-        self._state, self._point = corrected(problem, moved, mu), found.point
+        self._point = point
 
-    def _z_steps(self, gap: Gaps, step: Array) -> tuple[Array, Array]:
-        """Return the steps of the bound multipliers that go with a step of the variables."""
-        xp, problem, state, mu = self._xp, self._problem, self._state, self._mu[:, None]
-        lower = mu / gap.lower - state.z_lower - state.z_lower / gap.lower * step
-        upper = mu / gap.upper - state.z_upper + state.z_upper / gap.upper * step
-        return xp.where(problem.has_lower, lower, 0.0), xp.where(problem.has_upper, upper, 0.0)
+
+def _sides(
+    problem: ScaledProgram,
+    gradient: Array,
+    gap: Gaps,
+    j_y: Array,
+    y: Array,
+    mu: Array,
+    residual: Array,
+    flexibility: Array,
+) -> tuple[Array, Array, Array, Array]:
+    """Return both sides of the Newton system, ∂L/∂s, and the gradient of the barrier function."""
+    xp, n = problem.xp, problem.variables
+    pull = barrier_gradient(problem, gradient, gap, mu)
+    lagrangian = pull + xp.where(problem.moves, joined([j_y, -y]), 0.0)
+    g_s = lagrangian[:, n:]
+    return -lagrangian[:, :n], _other_side(residual, flexibility, g_s), g_s, pull
+
+
+def _other_side(residual: Array, flexibility: Array, g_s: Array) -> Array:
+    """Return the right-hand side of the rows."""
+    return -residual - flexibility * g_s

@@ -52,6 +52,7 @@ def elastic_program(program: NetworkProgram, x: Array) -> tuple[NetworkProgram, 
         x_max=xp.concatenate([program.x_max, any_], axis=1),
     )
     vars(elastic).update(_structures=program._structures)  # those of the same physics
+    elastic.prepare()
     return elastic, xp.concatenate([x, short, over], axis=1)
 
 

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
 
 import numpy as np
 
-from gridveil.arrays import FloatArray
+from gridveil.arrays import FloatArray, IntArray
+from gridveil.device import Device
 from gridveil.opf.interior_point.backend import Array, Backend, Operations
 from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.method import LOST, Method, Options, Result
 from gridveil.opf.interior_point.restoration import elastic_program, largest_violation
 from gridveil.opf.interior_point.structure import Structure, structure_of
 from gridveil.opf.nonlinear_program import Iteration, Solution, SolverVersion, Watch
+from gridveil.opf.placement import HOST
 from gridveil.opf.program import NetworkProgram, batch_of
 
 NAME = "interior-point"
@@ -40,16 +43,34 @@ def minimise_one(
         backend: Where to solve it; one core if None.
         multipliers: Those of the rows at the start, if it is the solution of a program near this.
     """
-    warm = None if multipliers is None else multipliers[None]
+    warm, backend = None if multipliers is None else multipliers[None], backend or CPU()
     result = minimise_batch(batch_of([program]), start[None], options, backend, watch, warm)
-    return Solution(
-        code=int(result.code[0]),
-        x=result.x[0],
-        objective=float(result.objective[0]),
-        g_multipliers=result.multipliers[0],
-        iterations=int(result.iterations[0]),
-        solver=SolverVersion(NAME, version("gridveil")),
-    )
+    return solutions_of(result, backend)[0]
+
+
+def solver_version(backend: Backend) -> SolverVersion:
+    """Return what this method is called, with the version of this package, and where it solves."""
+    device = Device.CPU if backend.placement is HOST else Device.GPU
+    try:
+        return SolverVersion(NAME, version("gridveil"), device)
+    except PackageNotFoundError:  # sources without an installation
+        return SolverVersion(NAME, "0", device)
+
+
+def solutions_of(result: Result, backend: Backend) -> list[Solution]:
+    """Return how each instance of a batch ended, as other solvers say it."""
+    solver = solver_version(backend)
+    return [
+        Solution(
+            code=int(result.code[k]),
+            x=result.x[k],
+            objective=float(result.objective[k]),
+            g_multipliers=result.multipliers[k],
+            iterations=int(result.iterations[k]),
+            solver=solver,
+        )
+        for k in range(len(result.code))
+    ]
 
 
 def minimise_batch(
@@ -71,15 +92,17 @@ def minimise_batch(
         multipliers: Those of the rows at the starts, of shape (instances, rows), for warm starts.
     """
     backend, options = backend or CPU(), options or Options()
-    program = program.placed(backend.placement)
     array = backend.placement.array
-    warm = None if multipliers is None else array(multipliers)
-    first = _run(program, array(start), options, backend, watch, warm)
-    lost = np.flatnonzero(first.code == LOST)
-    if not len(lost):
-        return first
-    again = _restored(program.instances(array(lost)), first.part(lost), options, backend, watch)
-    return first.with_part(lost, again)
+    with backend.session():
+        program = program.placed(backend.placement)
+        warm = None if multipliers is None else array(multipliers)
+        first = _run(program, array(start), options, backend, watch, warm)
+        lost = np.flatnonzero(first.code == LOST)
+        if not len(lost):
+            return first
+        part = program.instances(array(lost))
+        again = _restored(part, first.part(lost), options, backend, watch)
+        return first.with_part(lost, again)
 
 
 def _restored(
@@ -103,6 +126,7 @@ def _restored(
         x=x,
         objective=host(program.objective(array(x))),
         iterations=lost.iterations + nearest.iterations,
+        effort=nearest.effort,
     )
     feasible = np.flatnonzero(violation <= _FEASIBLE)
     if not len(feasible):
@@ -137,9 +161,7 @@ def _run(
     structure, operations = _PLANS.plan(program, backend)
     method = Method(program, structure, operations, backend, start, options, watch, multipliers)
     with np.errstate(all="ignore"):  # what is not finite ends an instance
-        result = method.run()
-    backend.finished()
-    return result
+        return method.run()
 
 
 class _Plans:
@@ -147,6 +169,7 @@ class _Plans:
 
     def __init__(self) -> None:
         self._plans: dict[tuple[object, ...], tuple[Structure, Operations]] = {}
+        self._lock = Lock()
 
     def plan(self, program: NetworkProgram, backend: Backend) -> tuple[Structure, Operations]:
         """Return the structure of a program and the loops over it."""
@@ -154,9 +177,19 @@ class _Plans:
         shape = program.linear.shape
         digest = sha256(b"".join(part.tobytes() for part in (*jacobian, *hessian))).digest()
         key = (type(backend), shape, digest)
+        with self._lock:
+            return self._plan(key, backend, jacobian, hessian)
+
+    def _plan(
+        self,
+        key: tuple[type, tuple[int, int], bytes],
+        backend: Backend,
+        jacobian: tuple[IntArray, IntArray],
+        hessian: tuple[IntArray, IntArray],
+    ) -> tuple[Structure, Operations]:
         plan = self._plans.pop(key, None)
         if plan is None:
-            structure = structure_of(shape, jacobian, hessian, backend.ordering)
+            structure = structure_of(key[1], jacobian, hessian, backend.ordering)
             plan = structure, backend.operations(structure)
         self._plans[key] = plan
         while len(self._plans) > _KEPT:

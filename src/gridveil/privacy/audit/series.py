@@ -16,10 +16,11 @@ import numpy as np
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.defaults import AUDIT_TRIALS, EPSILON
 from gridveil.errors import GridveilError
-from gridveil.privacy.audit import likelihood, players, repetition
-from gridveil.privacy.audit.game import Score, flip_coins
+from gridveil.privacy.audit import likelihood, players, repetition, residues
+from gridveil.privacy.audit.game import Game, Score, flip_coins
 from gridveil.privacy.audit.limits import not_seen
 from gridveil.privacy.audit.result import AuditResult, Play, Repetition, weaker
+from gridveil.privacy.audit.run import CONFIDENCE, LEAST_TRIALS, MOST_TRIALS, REPLAYS
 from gridveil.privacy.audit.thresholds import Statistic, by_statistics, quantiles
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.hide import HiddenIn, Hide
@@ -27,16 +28,31 @@ from gridveil.privacy.series.basis import Basis
 from gridveil.privacy.series.mechanism import SeriesMechanism, series_mechanism
 from gridveil.privacy.series.promise import DAY, SeriesPromise, SeriesPromiseKind
 
-CLOSENESS_TESTED = "whether coefficients lie closer to their own series than allowed"
-_CONFIDENCE = 0.99
-_REPLAYS = 2
-_ERRORS = {likelihood.NAME: 0.9, players.CLOSENESS: 0.08, repetition.NAME: 0.02}
+TOWARDS = "towards"
+TOWARDS_TESTED = "whether all coefficients together lie closer to their own series than allowed"
+_ERRORS = {
+    likelihood.NAME: 0.8,
+    TOWARDS: 0.08,
+    players.CLOSENESS: 0.02,
+    players.SUPPORT: 0.02,
+    players.COMBINATIONS: 0.02,
+    residues.NAME: 0.02,
+    repetition.NAME: 0.04,
+}
+"""Shares of the error probability; of all but the first, second and last the players look at P and
+Q of the coefficient that differs most."""
+_PLAYERS = (
+    (players.CLOSENESS, players.CLOSENESS_TESTED, players.by_closeness),
+    (players.SUPPORT, players.SUPPORT_TESTED, players.by_support),
+    (players.COMBINATIONS, players.COMBINATIONS_TESTED, players.by_combinations),
+    (residues.NAME, residues.TESTED, residues.by_residues),
+)
 _OFFSETS = (0, 6, 12, 18)
 """At which hour of a block windows of `day` begin."""
 _MOST_SIGNS = 6
 """More coefficients have too many combinations of signs to try them all."""
 _SERIES_HOURS = {
-    SeriesPromiseKind.ENERGY: 4,
+    SeriesPromiseKind.ENERGY: 2,
     SeriesPromiseKind.DAY: 48,
     SeriesPromiseKind.WINDOW: 4,
 }
@@ -135,7 +151,7 @@ def audit_series(
     hide: Hide | str | None = None,
     coefficients: int = 1,
     trials: int = AUDIT_TRIALS,
-    confidence: float = _CONFIDENCE,
+    confidence: float = CONFIDENCE,
 ) -> AuditResult:
     """Bound the true ε of a promise about series from below by playing against its sampler.
 
@@ -160,15 +176,17 @@ def audit_series(
 
 
 def audit_series_mechanism(
-    mechanism: SeriesMechanism, *, trials: int = AUDIT_TRIALS, confidence: float = _CONFIDENCE
+    mechanism: SeriesMechanism, *, trials: int = AUDIT_TRIALS, confidence: float = CONFIDENCE
 ) -> AuditResult:
     """Play against a mechanism for the series of one load; otherwise as `audit_series`."""
+    if not LEAST_TRIALS <= trials <= MOST_TRIALS:
+        raise GridveilError(f"trials: from {LEAST_TRIALS} to {MOST_TRIALS}")
     pairs, claimed = series_pairs(mechanism), float(mechanism.promise.epsilon)
     plays: list[Play] = []
     for pair in pairs:
         error = (1 - confidence) / len(pairs)
         found = _plays(mechanism, pair, trials, claimed, error)
-        for _ in range(_REPLAYS):
+        for _ in range(REPLAYS):
             if any(play.breaks(claimed) for play in found):
                 again = _plays(mechanism, pair, trials, claimed, error)
                 found = [weaker(*two) for two in zip(found, again, strict=True)]
@@ -177,7 +195,8 @@ def audit_series_mechanism(
     repeated = _repeated(mechanism, pairs[0], error)
     best = [
         max((p for p in plays if p.name == name), key=lambda p: p.epsilon_lower_bound)
-        for name in (likelihood.NAME, players.CLOSENESS)
+        for name in _ERRORS
+        if name != repetition.NAME
     ]
     return AuditResult(
         f"{mechanism.specification()['mechanism']} ({mechanism.promise.kind.value})",
@@ -191,7 +210,7 @@ def audit_series_mechanism(
             claimed,
             trials * len(pairs),
             error,
-            "draws of fresh processes and forks, digits that survive, noise that is cut off",
+            "draws of fresh processes and forks",
         ),
     )
 
@@ -201,23 +220,42 @@ def _plays(
 ) -> list[Play]:
     coins = flip_coins(trials)
     loss, along = np.empty(trials), np.empty(trials)
+    most = _most_different(mechanism, pair)
+    game = Game(*(c[most] for c in _two(mechanism, pair)), coins, np.empty((trials, 2), np.int64))
     for start in range(0, trials, _MOST_AT_ONCE):
         part = slice(start, min(start + _MOST_AT_ONCE, trials))
         outputs = _releases(mechanism, pair, coins[part])
         loss[part] = mechanism.loss(outputs, pair.one, pair.other)
         along[part] = _along(mechanism, pair, outputs)
+        game.outputs[part] = outputs[(slice(None), *most)]
     by_loss = likelihood.by_likelihood(loss, coins, claimed, error * _ERRORS[likelihood.NAME])
     shares = np.geomspace(0.003, 1.0, 40)
     by_side = by_statistics(
         [Statistic(along, quantiles(along, shares))],
         coins,
-        error * _ERRORS[players.CLOSENESS],
+        error * _ERRORS[TOWARDS],
         *players.NOTHING_TO_LEARN,
     )
     return [
         _play(likelihood.NAME, likelihood.TESTED, by_loss, pair),
-        _play(players.CLOSENESS, CLOSENESS_TESTED, by_side, pair),
+        _play(TOWARDS, TOWARDS_TESTED, by_side, pair),
+        *(
+            _play(name, tested, player(game, error * _ERRORS[name]), pair)
+            for name, tested, player in _PLAYERS
+        ),
     ]
+
+
+def _two(mechanism: SeriesMechanism, pair: SeriesPair) -> tuple[IntArray, IntArray]:
+    return mechanism.coefficients(pair.one), mechanism.coefficients(pair.other)
+
+
+def _most_different(mechanism: SeriesMechanism, pair: SeriesPair) -> tuple[int, slice, int, int]:
+    """Return where P and Q of the coefficient stand that differs most, against its noise."""
+    one, other = _two(mechanism, pair)
+    apart = (np.abs(one - other) / np.array(mechanism.scales))[0].sum(axis=0)
+    block, coefficient = np.unravel_index(int(apart.argmax()), apart.shape)
+    return 0, slice(None), int(block), int(coefficient)
 
 
 def _releases(mechanism: SeriesMechanism, pair: SeriesPair, coins: FloatArray) -> IntArray:
@@ -228,7 +266,7 @@ def _releases(mechanism: SeriesMechanism, pair: SeriesPair, coins: FloatArray) -
 
 def _along(mechanism: SeriesMechanism, pair: SeriesPair, outputs: IntArray) -> FloatArray:
     """Return how far outputs lie from the middle of two series towards the one."""
-    one, other = (mechanism.coefficients(series) for series in (pair.one, pair.other))
+    one, other = _two(mechanism, pair)
     weights = (one - other) / np.array(mechanism.scales) ** 2
     return np.asarray(((outputs - (one + other) / 2) * weights).sum(axis=(-4, -3, -2, -1)))
 

@@ -74,6 +74,11 @@ def scales_of(promise: SeriesPromise, basis: Basis) -> tuple[float, ...]:
     return tuple(double_at_least(unit / rate) for rate in basis.rates)
 
 
+def noise_scales(promise: SeriesPromise, basis: Basis) -> FloatArray:
+    """Return the scales of the noise on what `basis.directions` measure, in α."""
+    return np.array(scales_of(promise, basis)) / (basis.unit * alpha_steps(promise.kind))
+
+
 def can_be_drawn(promise: SeriesPromise, basis: Basis) -> bool:
     """Return whether no noise scale is beyond what is ever drawn."""
     return max(scales_of(promise, basis)) <= WIDEST
@@ -219,9 +224,8 @@ class SeriesMechanism:
 
     def noise_variances(self) -> FloatArray:
         """Return the variance of each measured coefficient of every load, in p.u.², by load."""
-        scales = np.array(self.scales) / (self.basis.unit * self.alpha_steps)
         alphas = np.array([float(alpha) for alpha in self.alphas])
-        return np.asarray(2 * (alphas[:, None] * scales) ** 2)
+        return np.asarray(2 * (alphas[:, None] * noise_scales(self.promise, self.basis)) ** 2)
 
     def noise_covariance(self, load: int) -> FloatArray:
         """Return the covariance of one block's measured coefficients of a load: a diagonal."""

@@ -55,21 +55,26 @@ class View:
     prior: Spectrum
 
     @classmethod
-    def of(cls, mechanism: SeriesMechanism, prior: Spectrum) -> "View":
-        """Return how a mechanism sees a prior."""
-        if mechanism.promise.kind is SeriesPromiseKind.WINDOW:
-            rows = np.kron(np.eye(2), _rows_by_days(mechanism.basis.directions, len(prior.mean)))
+    def of(cls, kind: SeriesPromiseKind, directions: FloatArray, prior: Spectrum) -> "View":
+        """Return how a release sees a prior.
+
+        Args:
+            kind: Its promise.
+            directions: What is measured of a block, of shape (coefficients, hours).
+            prior: The prior.
+        """
+        if kind is SeriesPromiseKind.WINDOW:
+            rows = np.kron(np.eye(2), _rows_by_days(directions, len(prior.mean)))
             rows = np.moveaxis(rows.reshape(rows.shape[0], 2, -1, DAY), 2, 1)
             rows = rows.reshape(len(rows), -1, 2 * DAY)
             lifting = np.einsum("fhg,kfg->fhk", prior.covariance, rows, optimize=True)
             mean = np.einsum("kfh,fh->k", rows, prior.mean)[None]
             within = np.einsum("jfh,fhk->jk", rows, lifting, optimize=True)[None]
             return cls(mean, within, lifting, prior)
-        is_energy = mechanism.promise.kind is SeriesPromiseKind.ENERGY
-        of_one = np.eye(DAY) if is_energy else mechanism.basis.directions
-        directions = np.kron(np.eye(2), of_one)
-        lifting = prior.covariance @ directions.T
-        return cls(prior.mean @ directions.T, directions @ lifting, lifting, prior)
+        of_one = np.eye(DAY) if kind is SeriesPromiseKind.ENERGY else directions
+        both = np.kron(np.eye(2), of_one)
+        lifting = prior.covariance @ both.T
+        return cls(prior.mean @ both.T, both @ lifting, lifting, prior)
 
     def lift(self, weights: FloatArray) -> FloatArray:
         """Return C Aᵀ times weights, of shape (..., frequencies, coefficients), by days."""
@@ -163,7 +168,7 @@ def smoothed_coefficients(
     if sizes.shape != (mechanism.loads,) or not (sizes > 0).all():
         raise GridveilError("ratings: one above 0 for each load is needed")
     spectrum = prior.spectrum
-    view = View.of(mechanism, spectrum)
+    view = View.of(mechanism.promise.kind, mechanism.basis.directions, spectrum)
     seen = _by_frequency(mechanism, mechanism.measured(coefficients), sizes, spectrum)
     of_total = None
     if total is not None:

@@ -126,10 +126,9 @@ def spending_of_total(
     conditions: Mapping[str, str] | None = None,
 ) -> Spending:
     """Return what the total asks of the budget of every load."""
-    asked = spending_of_series(owner, mechanism, conditions)
-    distances = tuple(alpha * mechanism.base_mva for alpha in of_loads.alphas)
-    charge = replace(asked.charge, distance=min(distances))
-    return replace(asked, charge=charge, distances=distances)
+    at_loads = replace(mechanism, alphas=of_loads.alphas)
+    asked = spending_of_series(owner, at_loads, {**mechanism.specification(), **(conditions or {})})
+    return asked
 
 
 def simulate_total_series(

@@ -265,6 +265,8 @@ def checks_section(certificate: Certificate) -> str:
         for name, value in certificate.fidelity.violations.model_dump().items()
     ]
     versions = sorted(certificate.software.items())
+    solves = [(of.what, f"{of.solver} {of.version}", of.device) for of in certificate.solves or ()]
+    solved = details("Solvers", ("what was solved", "by", "on"), solves) if solves else ""
     return (
         "<section><h2>Check it yourself</h2><p><code>gridveil verify</code> on this folder "
         "recomputes the figures, with an AC-OPF of its own, makes this page again, and says which "
@@ -272,7 +274,7 @@ def checks_section(certificate: Certificate) -> str:
         "believed: that the noise was drawn as stated, what was released of these loads before, "
         "and where published costs or outputs come from. Without a signature, anyone could have "
         f"written them.</p>{table(('constraint', 'largest violation, p.u. or radians'), broken)}"
-        f"{details('Software', ('package', 'version'), versions)}</section>"
+        f"{details('Software', ('package', 'version'), versions)}{solved}</section>"
     )
 
 

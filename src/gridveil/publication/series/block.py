@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
+from gridveil.device import Device
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.fidelity.result import gaps_of
@@ -57,7 +58,7 @@ class SolvedBlock(ArrayRecord):
 
 def solve_block(task: BlockTask) -> SolvedBlock:
     """Find the targets of a block's hours, restore them, and solve for their optimal costs."""
-    with using(task.solver):
+    with using(task.solver, Device.CPU):  # as in any other process that solves a block
         if task.band is BandKind.NONE:
             targets = None
         else:

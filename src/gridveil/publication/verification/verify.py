@@ -16,6 +16,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from gridveil.claims import Claim, ClaimVerdict, claim, number_claim
+from gridveil.device import Device, DeviceError
 from gridveil.errors import GridveilError
 from gridveil.frames import frame_of_rows
 from gridveil.html_table import html_table
@@ -169,6 +170,7 @@ def verify(
     costs: Path | str | None = None,
     dispatch: Path | str | None = None,
     solver: Solver | str | None = None,
+    device: Device | str | None = None,
     full: bool = False,
 ) -> Verification:
     """Check a release: schema, digests, network, an AC-OPF of its own, the page made again.
@@ -181,6 +183,7 @@ def verify(
         dispatch: A CSV file as `release --dispatch` takes it: then that this is its dispatch p*.
         solver: What solves the AC-OPF: "ipopt", "interior-point" or "auto". It need not be the one
             of the release.
+        device: Where it is solved: "cpu", "gpu" or "auto". It need not be that of the release.
         full: Of a series, whether the optimal costs of all hours are solved for, and not those of
             a sample that is drawn here.
 
@@ -205,7 +208,7 @@ def verify(
     is_series = read.certificate.series is not None
     whole = (series_whole_claim if is_series else whole_claim)(read.certificate)
     with (
-        using(solver),
+        using(solver, device),
         np.errstate(all="ignore"),
         catch_warnings(),
     ):  # a hostile folder may hold any numbers
@@ -306,6 +309,8 @@ def _guarded(name: str, claims: Iterator[Claim]) -> Iterator[Claim]:
     """Give claims; whatever hostile numbers do to a computation is a claim that does not hold."""
     try:
         yield from claims
+    except DeviceError:  # of this machine, and not of the release
+        raise
     except Exception as error:
         found = f"failed: {type(error).__name__}"
         yield claim(f"checks of {name}", "possible", found, ok=False)

@@ -8,7 +8,8 @@ import pytest
 
 from gridveil import AgentOptions, GridveilError, Ledger, load_case, release
 from gridveil.admm.backends.cuda.availability import advice_on, why_no_gpu
-from gridveil.admm.device import Device, chosen_device
+from gridveil.admm.device import chosen_device
+from gridveil.device import Device, on_device
 
 WITHOUT_GPU = pytest.mark.skipif(why_no_gpu() is None, reason="there is a GPU here")
 
@@ -80,14 +81,14 @@ def test_a_gpu_that_cannot_run_a_kernel_is_refused():
 
 
 def test_a_device_must_be_one():
-    with pytest.raises(GridveilError, match="device: 'gpu' is none of cpu, cuda, auto"):
-        AgentOptions(device="gpu")
+    with pytest.raises(GridveilError, match="device: 'tpu' is none of cpu, gpu, auto"):
+        AgentOptions(device="tpu")
 
 
 @WITHOUT_GPU
 def test_a_gpu_that_is_not_there_is_refused_and_auto_does_without():
     with pytest.raises(GridveilError, match="--device cpu"):
-        chosen_device(Device.CUDA, 10**6)
+        chosen_device(Device.GPU, 10**6)
     assert chosen_device(Device.AUTO, 10**6) is Device.CPU
 
 
@@ -133,7 +134,16 @@ def test_a_release_in_python_is_refused_before_it_is_charged(tmp_path):
     assert not list(ledger.accounts())
 
 
-def test_the_device_means_something_to_agents_only():
-    result = gridveil("simulate", "case5_pjm", "--device", "auto")
-    assert result.returncode == 2
-    assert "--device: means something with --method admm only" in result.stderr
+def test_the_name_that_the_gpu_had_is_understood():
+    assert AgentOptions(device="cuda").device is Device.GPU
+
+
+def test_agents_take_the_device_that_is_chosen_for_everything():
+    with on_device("gpu"):
+        assert chosen_device(Device.CPU, 10**6) is Device.CPU
+        if why_no_gpu() is None:
+            assert chosen_device(None, 10**6) is Device.GPU
+        else:
+            with pytest.raises(GridveilError, match="--device cpu"):
+                chosen_device(None, 10**6)
+    assert chosen_device(None, 10**6) is Device.CPU

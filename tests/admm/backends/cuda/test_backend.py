@@ -17,11 +17,11 @@ import pytest
 from gridveil import AgentOptions, PolarLaplace, Policy, load_case, simulate_loads
 from gridveil.admm.backends.cuda.availability import why_no_gpu
 from gridveil.admm.backends.cuda.workspace import new_workspace
-from gridveil.admm.device import Device
 from gridveil.admm.draw import make_draw
 from gridveil.admm.engine import run_agents
 from gridveil.admm.initial_state import flat_state
 from gridveil.admm.layout import build_layout
+from gridveil.device import Device
 from gridveil.fidelity.bands import cost_bands
 from gridveil.opf.status import Status
 from tests.admm.backends.cuda.worker import Job, run

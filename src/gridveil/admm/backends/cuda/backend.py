@@ -10,7 +10,6 @@ from numba import cuda
 from gridveil.admm.backends.cuda import kernels
 from gridveil.admm.backends.cuda.graph import Graph
 from gridveil.admm.backends.cuda.workspace import MOST_BLOCKS, ROWS, new_workspace
-from gridveil.admm.device import Device
 from gridveil.admm.draw import Draw
 from gridveil.admm.history import History
 from gridveil.admm.layout import GROUPS_PER_LINE, Layout
@@ -18,6 +17,7 @@ from gridveil.admm.options import AgentOptions
 from gridveil.admm.penalties import WINDOW
 from gridveil.admm.policy import Policy
 from gridveil.admm.state import State
+from gridveil.device import Device
 
 _AGENT_THREADS = 64
 
@@ -25,7 +25,7 @@ _AGENT_THREADS = 64
 class CudaBackend:
     """Iterates draws whose whole state stays on the GPU."""
 
-    device = Device.CUDA
+    device = Device.GPU
 
     def __init__(
         self,

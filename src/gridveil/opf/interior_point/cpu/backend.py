@@ -1,10 +1,16 @@
 """The method's loops and its factorisation on a CPU."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
 import numpy as np
 from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
 
 from gridveil.arrays import BoolArray, FloatArray, IntArray
+from gridveil.opf.interior_point.backend import Reuse
 from gridveil.opf.interior_point.cpu import kernels
 from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.placement import HOST, Placement
@@ -24,8 +30,22 @@ class CPU:
         """Return the loops over the patterns of a structure."""
         return CPUOperations(structure)
 
-    def finished(self) -> None:
-        """Note that all loops have been compiled."""
+    def recorded(
+        self, function: Callable[..., Any], *fixed: Any, reuse: Reuse = Reuse.NONE
+    ) -> Callable[..., Any]:
+        """Return the function: its operations run one by one."""
+        del reuse
+        return partial(function, *fixed)
+
+    def steps_between_checks(self, variables: int) -> int:
+        """Return 1: asking costs nothing."""
+        del variables
+        return 1
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Note, after a solve, that all loops have been compiled."""
+        yield
         kernels.CODE.complete()
 
 

@@ -4,22 +4,28 @@ One matrix is factorised by cuDSS, a batch of them by a kernel that gives each m
 Networks of a batch should therefore be small: up to some thousand buses.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from gridveil.arrays import IntArray
-from gridveil.opf.interior_point.backend import Array, Factorisation
+from gridveil.arrays import BoolArray, IntArray
+from gridveil.opf.interior_point.backend import Array, Factorisation, Reuse
 from gridveil.opf.interior_point.cpu.backend import minimum_degree_ordering
 from gridveil.opf.interior_point.cpu.kernels import patterns_of_columns, patterns_of_rows
 from gridveil.opf.interior_point.cuda.cudss import CuDSS
-from gridveil.opf.interior_point.cuda.kernels import kernel
+from gridveil.opf.interior_point.cuda.kernels import kernel, launch
+from gridveil.opf.interior_point.cuda.placement import GPUPlacement
+from gridveil.opf.interior_point.cuda.recording import Recorded, at_fixed_place, on_stream
 from gridveil.opf.interior_point.structure import Structure
-from gridveil.opf.placement import Placement, gpu
+from gridveil.opf.placement import Placement
 
-_THREADS = 128
 _WARP = 32
+_STEPS_BETWEEN_CHECKS = 3
+_SLOW_STEPS = 50_000
+"""Variables from which on a step of conjugate gradients takes longer than to ask who still runs."""
 
 
 class GPU:
@@ -29,7 +35,7 @@ class GPU:
 
     def __init__(self) -> None:
         """Take the current GPU of CuPy."""
-        self.placement: Placement = gpu()
+        self.placement: Placement = GPUPlacement()
 
     def ordering(self, pattern: csr_array) -> IntArray:
         """Return an approximate minimum degree ordering; cuDSS has its own on top."""
@@ -39,8 +45,19 @@ class GPU:
         """Return the loops over the patterns of a structure."""
         return GPUOperations(structure, self.placement)
 
-    def finished(self) -> None:
-        """Do nothing: CuPy keeps what it compiles."""
+    def recorded(
+        self, function: Callable[..., Any], *fixed: Any, reuse: Reuse = Reuse.NONE
+    ) -> Callable[..., Any]:
+        """Return a function whose operations are launched as one."""
+        return Recorded(function, fixed, reuse)
+
+    def steps_between_checks(self, variables: int) -> int:
+        """Return how many steps to launch before waiting for an answer."""
+        return 1 if variables >= _SLOW_STEPS else _STEPS_BETWEEN_CHECKS
+
+    def session(self) -> AbstractContextManager[None]:
+        """Return the stream of all our work."""
+        return on_stream()
 
 
 class GPUOperations:
@@ -48,7 +65,7 @@ class GPUOperations:
 
     def __init__(self, structure: Structure, placement: Placement) -> None:
         """Put the patterns on the GPU, as 32-bit indices."""
-        self._s, self._xp, s = structure, placement.xp, structure
+        self._s, self._placement, self._xp, s = structure, placement, placement.xp, structure
         entries, h_entries = len(s.j_row), len(s.h_row)
         self._cells = len(s.k_row)
         diagonal = np.full(self._cells, -1)
@@ -84,7 +101,7 @@ class GPUOperations:
         start, source = self._sources
         out = self._xp.empty((len(entries), len(start) - 1))
         values = self._xp.ascontiguousarray(entries)
-        _launch("add_groups", out, out.shape[1], values.shape[1], start, source, values, out)
+        launch("add_groups", out, out.shape[1], values.shape[1], start, source, values, out)
         return out
 
     def times(self, jacobian: Array, x: Array) -> Array:
@@ -102,14 +119,14 @@ class GPUOperations:
     def _product(self, pattern: tuple[Any, ...], values: Array, x: Array) -> Array:
         out = self._xp.empty((len(x), pattern[0]))
         x = self._xp.ascontiguousarray(x)
-        _launch("times", out, *pattern, self._xp.ascontiguousarray(values), x, out)
+        launch("times", out, *pattern, self._xp.ascontiguousarray(values), x, out)
         return out
 
     def largest_of_rows(self, jacobian: Array) -> Array:
         """Return the largest magnitude in each row of J."""
         out = self._xp.empty((len(jacobian), self._s.rows))
         start, entries = self._by_rows[2], self._by_rows[5]
-        _launch("largest_of_rows", out, self._s.rows, entries, start, jacobian, out)
+        launch("largest_of_rows", out, self._s.rows, entries, start, jacobian, out)
         return out
 
     def condensed(self, hessian: Array, diagonal: Array, jacobian: Array, weights: Array) -> Array:
@@ -118,7 +135,7 @@ class GPUOperations:
         arrays = (
             self._xp.ascontiguousarray(array) for array in (jacobian, weights, hessian, diagonal)
         )
-        _launch("condense", out, *self._condensing, *arrays, out)
+        launch("condense", out, *self._condensing, *arrays, out)
         return out
 
     def factorisation(self, batch: int) -> Factorisation:
@@ -131,7 +148,7 @@ class GPUOperations:
         if False not in self._plans:
             self._plans[False] = warp_plan(self._s, self._xp)
         return ManyMatrices(
-            self._plans[False], self._start, self._row, self._order, batch, self._xp
+            self._plans[False], self._start, self._row, self._order, batch, self._placement
         )
 
 
@@ -142,17 +159,20 @@ class OneMatrix:
         self._xp, self._order = xp, order
         self._values = xp.ones(len(row))
         self._solver = CuDSS(start, row, self._values)
+        self._out = at_fixed_place(xp.empty((1, len(order))))
 
-    def factorise(self, values: Array, which: Array, allowed: int) -> Array:
+    def factorise(self, values: Array, which: BoolArray, allowed: int) -> IntArray:
         """Factorise it; return how many pivots are negative."""
         del which, allowed
         self._values[:] = values[0]
-        return self._xp.asarray([self._solver.factorise()])
+        return np.array([self._solver.factorise()])
 
     def solve(self, b: Array) -> Array:
         """Return K⁻¹ b."""
-        out = self._xp.empty_like(b)
-        out[0, self._order] = self._solver.solve(b[0, self._order])
+        solver, size, out = self._solver, b.shape[1], self._out
+        launch("gather", out, size, self._order, b, solver.b)
+        solver.solve()
+        launch("scatter", out, size, self._order, solver.x, out)
         return out
 
 
@@ -160,27 +180,36 @@ class ManyMatrices:
     """L D Lᵀ of a batch, each matrix by a warp."""
 
     def __init__(
-        self, plan: tuple[Array, ...], start: Array, row: Array, order: Array, batch: int, xp: Any
+        self,
+        plan: tuple[Array, ...],
+        start: Array,
+        row: Array,
+        order: Array,
+        batch: int,
+        placement: Placement,
     ) -> None:
-        self._plan, self._start, self._row, self._order, self._xp = plan, start, row, order, xp
-        n = len(order)
+        self._plan, self._start, self._row, self._order = plan, start, row, order
+        self._placement, self._xp = placement, placement.xp
+        n, xp = len(order), self._xp
+        self._out = at_fixed_place(xp.empty((batch, n)))
         self._l_value, self._pivots = xp.zeros((batch, len(plan[4]))), xp.ones((batch, n))
         self._work, self._negative = xp.empty((batch, n)), xp.zeros(batch, dtype=xp.int32)
 
-    def factorise(self, values: Array, which: Array, allowed: int) -> Array:
+    def factorise(self, values: Array, which: BoolArray, allowed: int) -> IntArray:
         """Factorise instances; return how many pivots of each are negative."""
         n, batch = len(self._order), len(which)
         arguments = (
             np.int32(n), np.int32(values.shape[1]), np.int32(self._l_value.shape[1]),
-            which.astype(self._xp.uint8), self._start, self._row, values, *self._plan,
+            self._xp.asarray(which.astype(np.uint8)), self._start, self._row, values, *self._plan,
             self._l_value, self._pivots, self._work, np.int32(allowed), self._negative,
         )  # fmt: skip
         kernel("factorise")((1, batch), (_WARP,), arguments)
-        return self._negative.copy()
+        negative: IntArray = self._placement.host(self._negative).copy()
+        return negative
 
     def solve(self, b: Array) -> Array:
         """Return K⁻¹ b of every instance."""
-        out, b = self._xp.empty_like(b), self._xp.ascontiguousarray(b)
+        out, b = self._out, self._xp.ascontiguousarray(b)
         l_start, l_row = self._plan[3:]
         arguments = (
             np.int32(b.shape[1]), np.int32(self._l_value.shape[1]), self._order, l_start, l_row,
@@ -210,11 +239,3 @@ def _symmetric_by_rows(s: Structure) -> tuple[IntArray, IntArray, IntArray]:
     by_row = np.argsort(row, kind="stable")
     starts = np.searchsorted(row[by_row], np.arange(s.variables + 1))
     return starts, column[by_row], entry[by_row]
-
-
-def _launch(name: str, out: Array, *arguments: Any) -> None:
-    """Launch a kernel with a thread for each element of `out`."""
-    batch, cells = out.shape
-    grid = ((cells + _THREADS - 1) // _THREADS, batch)
-    sized = tuple(np.int32(part) if isinstance(part, int) else part for part in arguments)
-    kernel(name)(grid, (_THREADS,), sized)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gridveil.errors import GridveilError
+from gridveil.device import DeviceError
 from gridveil.opf.interior_point.backend import Array
 
 _CALLS = {
@@ -39,6 +39,10 @@ _ANALYSIS, _FACTORISATION, _REFACTORISATION, _SOLVE = 3, 4, 8, 1008
 _MATCHING, _PIVOT_TYPE = 3, 7
 _NO_MATCHING, _NO_PIVOTING = 0, 1
 _INERTIA = 3
+_STATUSES = {
+    1: "not initialised", 2: "the GPU is out of memory", 3: "a value it does not take",
+    4: "not supported", 5: "the GPU failed", 6: "an internal error",
+}  # fmt: skip
 _INT32, _DOUBLE = 10, 1
 _SYMMETRIC, _LOWER, _FROM_ZERO, _BY_COLUMNS = 1, 1, 0, 0
 
@@ -52,10 +56,10 @@ class CuDSS:
 
         self._n = n = len(start) - 1
         self._kept = (start, column, values)
-        self._b, self._x = cupy.empty(n), cupy.empty(n)
-        self._library, self._handle = _library(), _handle()
+        self.b, self.x = cupy.empty(n), cupy.empty(n)
         self._config, self._data = c_void_p(), c_void_p()
         self._matrix, self._b_matrix, self._x_matrix = c_void_p(), c_void_p(), c_void_p()
+        self._library, self._handle = _library(), _handle()
         self._call("ConfigCreate", byref(self._config))
         for parameter, value in ((_MATCHING, _NO_MATCHING), (_PIVOT_TYPE, _NO_PIVOTING)):
             chosen = c_int(value)
@@ -66,7 +70,7 @@ class CuDSS:
             column.data.ptr, values.data.ptr, _INT32, _INT32, _DOUBLE, _SYMMETRIC, _LOWER,
             _FROM_ZERO,
         )  # fmt: skip
-        for matrix, buffer in ((self._b_matrix, self._b), (self._x_matrix, self._x)):
+        for matrix, buffer in ((self._b_matrix, self.b), (self._x_matrix, self.x)):
             self._call(
                 "MatrixCreateDn", byref(matrix), n, 1, n, buffer.data.ptr, _DOUBLE, _BY_COLUMNS
             )
@@ -81,11 +85,9 @@ class CuDSS:
         self._call("DataGet", self._handle, self._data, _INERTIA, byref(inertia), 8, byref(written))
         return self._n - inertia[0]
 
-    def solve(self, b: Array) -> Array:
-        """Return the solution for a right-hand side."""
-        self._b[:] = b
+    def solve(self) -> None:
+        """Put the solution for the right-hand side in `b` into `x`."""
         self._execute(_SOLVE)
-        return self._x.copy()
 
     def __del__(self) -> None:
         """Free what cuDSS holds."""
@@ -109,9 +111,8 @@ class CuDSS:
 
 def _check(name: str, status: int) -> None:
     if status:
-        raise GridveilError(
-            f"cuDSS failed in {name} with status {status}; --device cpu does without"
-        )
+        what = _STATUSES.get(status, f"with status {status}")
+        raise DeviceError(f"cuDSS failed in {name}: {what}; --device cpu does without")
 
 
 @cache
@@ -134,10 +135,14 @@ def _library() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(found[0]) if found else "libcudss.so.1")
     except OSError as error:
-        raise GridveilError(
+        raise DeviceError(
             "cuDSS 1.0 was not found: pip install nvidia-cudss-cu13 (or -cu12) brings it"
         ) from error
     for name, types in _CALLS.items():
-        function = getattr(library, name)
+        function = getattr(library, name, None)
+        if function is None:
+            raise DeviceError(
+                f"cuDSS is older than 1.0, it has no {name}: pip install -U nvidia-cudss-cu13"
+            )
         function.restype, function.argtypes = c_int, types
     return library

@@ -8,6 +8,10 @@ one large matrix goes to cuDSS.
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+_THREADS = 128
+
 SOURCE = r"""
 #define CELL (blockIdx.x * blockDim.x + threadIdx.x)
 
@@ -33,6 +37,18 @@ extern "C" __global__ void times(
     double total = 0;
     for (int k = start[row]; k < start[row + 1]; k++) total += mine[entry[k]] * at[column[k]];
     out[(size_t)blockIdx.y * rows + row] = total;
+}
+
+extern "C" __global__ void gather(int n, const int* order, const double* from, double* to)
+{
+    int k = CELL;
+    if (k < n) to[k] = from[order[k]];
+}
+
+extern "C" __global__ void scatter(int n, const int* order, const double* from, double* to)
+{
+    int k = CELL;
+    if (k < n) to[order[k]] = from[k];
 }
 
 extern "C" __global__ void largest_of_rows(
@@ -135,3 +151,17 @@ def kernel(name: str) -> Any:
     import cupy
 
     return cupy.RawModule(code=SOURCE, options=("--std=c++17",)).get_function(name)
+
+
+def launch(name: str, out: Any, *arguments: Any) -> None:
+    """Launch a kernel with a thread for each element of `out`, whose first axis counts instances.
+
+    Args:
+        name: The kernel.
+        out: An array of the shape (instances, cells).
+        arguments: What the kernel takes; whole numbers become 32-bit ones.
+    """
+    batch, cells = out.shape
+    grid = ((cells + _THREADS - 1) // _THREADS, batch)
+    sized = tuple(np.int32(part) if isinstance(part, int) else part for part in arguments)
+    kernel(name)(grid, (_THREADS,), sized)

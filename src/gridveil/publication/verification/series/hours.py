@@ -15,6 +15,7 @@ import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim, number_claim, stated
+from gridveil.device import Device
 from gridveil.fidelity.base import BandKind, CostGaps
 from gridveil.fidelity.series.restore import in_parallel
 from gridveil.network.case_file import COLUMNS, CaseFile
@@ -346,7 +347,7 @@ def _optimal_costs(
 ) -> FloatArray:
     """Return the optimal cost of hours: cold, and from the published point where that is dearer."""
     costs = np.full(len(loads), np.nan)
-    with using(solver):
+    with using(solver, Device.CPU):
         for hour, values in enumerate(loads):
             at = network.with_loads(*values.T)
             point = OperatingPoint(*volts[hour].T, *outputs[hour].T)

@@ -9,7 +9,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.series.load_series import hour_text
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.series.mechanism import NAME, SeriesMechanism
-from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
+from gridveil.privacy.series.promise import DAY, SeriesPromise, SeriesPromiseKind
 from gridveil.publication.certificate import Certificate, StatedSeries
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.series.statements import (
@@ -48,7 +48,8 @@ def series_protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield from _promise(certificate, promise)
     yield from _public(certificate, series)
     least = float(min(alpha * mechanism.base_mva for alpha in mechanism.alphas))
-    yield from owner_claims(read, least)
+    lost = _largest_loss(replace(mechanism, promise=promise), DAY)
+    yield from owner_claims(read, (float(lost), least))
     yield named_claim(certificate)
     yield stated("smoothed with", series.smoothing, "a public prior, which only the owner can name")
     why = "only the owner has the private series before it"
@@ -130,12 +131,17 @@ def _parameters(
     yield claim("loss within any window", claimed, found, lost <= epsilon)
 
 
-def _largest_loss(mechanism: SeriesMechanism) -> Fraction:
-    """Return the most that the hours of any window lose together, added up hour by hour."""
+def _largest_loss(mechanism: SeriesMechanism, width: int | None = None) -> Fraction:
+    """Return the most that the hours of any window lose together, added up hour by hour.
+
+    Args:
+        mechanism: What draws the release.
+        width: The hours of the window; those of the promise if None.
+    """
     losses = mechanism.hourly_losses().losses
     if mechanism.promise.kind is SeriesPromiseKind.ENERGY:
         return max(losses)
-    width = mechanism.promise.window_hours(mechanism.hours)
+    width = mechanism.promise.window_hours(mechanism.hours) if width is None else width
     window = most = sum(losses[:width], Fraction(0))
     for hour in range(width, len(losses)):
         window += losses[hour] - losses[hour - width]
