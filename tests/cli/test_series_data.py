@@ -1,4 +1,4 @@
-"""`gridveil profiles`, and `gridveil export --to`."""
+"""`gridveil profiles`, `gridveil export --to` and `gridveil dataset`."""
 
 import json
 
@@ -28,3 +28,16 @@ def test_a_series_goes_to_another_tool(gridveil, tmp_path):
     neither = gridveil("export", tmp_path / "out", "-o", tmp_path / "x")
     assert neither.status == 2
     assert "--into or --to" in neither.err
+
+
+def test_samples_of_a_release(gridveil, tmp_path):
+    write_released(tmp_path / "out", load_case("case5_pjm"), 3)
+    command = ["dataset", tmp_path / "samples", "--from", tmp_path / "out", "--scenarios", "4",
+               "--own", "0.02", "--workers", "1"]  # fmt: skip
+    made = gridveil(*command)
+    assert made.status == 0, made.err
+    assert "4 of 4 scenarios" in made.out
+    assert json.loads(gridveil(*command, "--json").out)["solved"] == 4
+    raw = gridveil("dataset", tmp_path / "x", "--from", tmp_path, "--scenarios", "4")
+    assert raw.status == 2
+    assert "release alone" in raw.err

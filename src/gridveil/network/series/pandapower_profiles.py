@@ -115,7 +115,7 @@ def _set(found: Settings, net: Any, number: Any, controller: Any) -> None:
             raise GridveilError(f"controller {number}: there is no {key} in the net")
         row = net[controller.element].loc[element]
         factor = _SIGN[controller.element] * controller.scale_factor * row.get("scaling", 1.0)
-        found[key, controller.variable] = factor * table.numbers(str(profile), lambda _, k=key: k)
+        found[key, controller.variable] = factor * table.numbers(str(profile), key)
 
 
 def is_net(source: Any) -> bool:

@@ -104,7 +104,7 @@ def pypsa_profiles(
 def _values(load: PypsaLoad, what: str, table: Table | None, hours: int) -> FloatArray:
     """Return what a load draws: minus its sign times its series, or its constant."""
     if table is not None and load.name in table.names:
-        values = table.numbers(load.name, lambda _: load.name)
+        values = table.numbers(load.name, load.name)
     else:
         values = np.full(hours, load.constant(what))
     return -load.sign * values

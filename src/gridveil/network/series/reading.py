@@ -71,33 +71,32 @@ def load_series(
     if not len(chosen.loads):
         raise GridveilError(f"{chosen.name} has no load in service")
     clock = Clock(time_zone, start, step_minutes)
-    failure = ""
+    called, failure = _called(source), ""
     try:
-        profiles, called, told = _profiles(source, chosen, clock, power_factor)
+        profiles, told = _profiles(source, called, chosen, clock, power_factor)
     except GridveilError:
         raise
     except Exception as error:  # of pandas or pyarrow; their texts may show loads
         failure = raised_where(error)
     if failure:  # outside of the handler, so that the error has no context
-        raise GridveilError(f"{_called(source)}: cannot be read: {failure}")
+        raise GridveilError(f"{called}: cannot be read: {failure}")
     found = hourly(profiles, called, LoadNames(chosen).call, average)
     p, q = (LOAD.decode(values, chosen.base_mva) for values in (found.p, found.q))
     return LoadSeries(found.first_hour, p, q, load_keys(chosen), tuple(told))
 
 
 def _profiles(
-    source: Any, network: Network, clock: Clock, power_factor: float | None
-) -> tuple[Profiles, str, list[str]]:
-    """Return the profiles of a source, how to call it, and what is to be said."""
-    called = _called(source)
+    source: Any, called: str, network: Network, clock: Clock, power_factor: float | None
+) -> tuple[Profiles, list[str]]:
+    """Return the profiles of a source, and what is to be said."""
     if isinstance(source, str | Path):
         source = Path(source)
         if source.suffix.lower() in (".json", ".xlsx"):
             source = opened_net(source)
     if is_pypsa(source):
-        return _with_name(pypsa_profiles(source, network, clock, power_factor), called)
+        return pypsa_profiles(source, network, clock, power_factor)
     if is_net(source):
-        return _with_name(profiles_of_net(source, network, clock, power_factor), called)
+        return profiles_of_net(source, network, clock, power_factor)
     if isinstance(source, Path):
         if source.is_dir():
             raise GridveilError(f"{source}: a folder without loads-p_set.csv of PyPSA")
@@ -110,11 +109,7 @@ def _profiles(
                 f"{type(source).__name__}"
             )
         table = table_of_frame(frame, called)
-    return _with_name(profiles_of_table(table, LoadNames(network), clock, power_factor), called)
-
-
-def _with_name(found: tuple[Profiles, list[str]], called: str) -> tuple[Profiles, str, list[str]]:
-    return found[0], called, found[1]
+    return profiles_of_table(table, LoadNames(network), clock, power_factor)
 
 
 def _called(source: Any) -> str:

@@ -25,6 +25,10 @@ _MISSING = ["", "nan", "na", "n/a", "null", "none", "-"]
 _LONGEST_NAME = 60
 
 
+Called = str | Callable[[int], str] | None
+"""What the rows of a column are about, all or each, for messages."""
+
+
 @dataclass(frozen=True)
 class Table:
     """Named columns of equal length, and how to call a row of them."""
@@ -51,12 +55,12 @@ class Table:
         # An empty or a chunked column comes back as it was.
         return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
 
-    def numbers(self, name: str, called: Callable[[int], str] | None = None) -> FloatArray:
+    def numbers(self, name: str, called: Called = None) -> FloatArray:
         """Return a column of finite numbers.
 
         Args:
             name: Its name.
-            called: How to call what a row of it is about, for messages.
+            called: What its rows are about.
 
         Raises:
             GridveilError: A cell is empty or no finite number.
@@ -65,17 +69,16 @@ class Table:
         if _is_text(cells.type):
             cells = pc.utf8_trim_whitespace(_plain_text(cells))
             cells = pc.if_else(pc.is_in(pc.utf8_lower(cells), pa.array(_MISSING)), None, cells)
-        values = _as_floats(cells)
-        if values is None:
-            numeric = [_as_floats(cells.slice(row, 1)) is not None for row in range(len(cells))]
-            self._refuse(numeric.index(False), name, called, "is not a number; a decimal point is "
-                         "needed, and no separator of thousands")  # fmt: skip
-            raise AssertionError  # _refuse raises
-        found = np.asarray(values, dtype=float)
+        found = _as_floats(cells)
+        if found is None:
+            what = "is not a number; a decimal point is needed, and no separator of thousands"
+            raise self._wrong(_first_no_number(cells), name, called, what)
         if not np.isfinite(found).all():
-            row = int(np.flatnonzero(~np.isfinite(found))[0])
-            self._refuse(row, name, called, "is missing or not finite; every load needs a number "
-                         "in every hour: fill it where the data come from")  # fmt: skip
+            what = (
+                "is missing or not finite; every load needs a number in every hour: fill it where "
+                "the data come from"
+            )
+            raise self._wrong(int(np.flatnonzero(~np.isfinite(found))[0]), name, called, what)
         return found
 
     def labels(self, name: str) -> tuple[list[str], Any]:
@@ -97,9 +100,10 @@ class Table:
         coded = text.dictionary_encode()
         return coded.dictionary.to_pylist(), coded.indices.to_numpy(zero_copy_only=False)
 
-    def _refuse(self, row: int, name: str, called: Callable[[int], str] | None, what: str) -> None:
-        about = "" if called is None else f" ({called(row)})"
-        raise GridveilError(f"{self.place(row)}: {shown(name)}{about} {what}")
+    def _wrong(self, row: int, name: str, called: Called, what: str) -> GridveilError:
+        about = called(row) if callable(called) else called
+        of = f" ({about})" if about else ""
+        return GridveilError(f"{self.place(row)}: {shown(name)}{of} {what}")
 
 
 def read_table(path: Path) -> Table:
@@ -211,6 +215,18 @@ def _as_floats(cells: pa.Array) -> FloatArray | None:
         return None
     cast = _quietly(lambda: pc.cast(_plain_text(cells), pa.float64(), safe=False))
     return None if cast is None else np.asarray(cast.to_numpy(zero_copy_only=False), dtype=float)
+
+
+def _first_no_number(cells: pa.Array) -> int:
+    """Return the first row that is no number, where there is one."""
+    begin, end = 0, len(cells)
+    while end - begin > 1:
+        middle = (begin + end) // 2
+        if _as_floats(cells.slice(begin, middle - begin)) is None:
+            end = middle
+        else:
+            begin = middle
+    return begin
 
 
 def _plain_text(cells: pa.Array) -> pa.Array:

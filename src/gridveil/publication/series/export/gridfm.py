@@ -34,5 +34,6 @@ def gridfm_files(released: ReleasedSeries) -> tuple[dict[str, bytes], list[str]]
 def _at_rows(released: ReleasedSeries, values: FloatArray, buses: int) -> FloatArray:
     """Return the sums of loads at each row of the bus table, of shape (hours, rows)."""
     sums = np.zeros((len(values), buses))
-    np.add.at(sums, (slice(None), released.network.loads.row), values)
+    for load, row in enumerate(released.network.loads.row.tolist()):
+        sums[:, row] += values[:, load]
     return sums
