@@ -11,12 +11,12 @@ from gridveil.cli.display import Display, display
 from gridveil.cli.interruption import leaving
 from gridveil.cli.options import AgentFlags, FidelityOptions, NoiseOptions, is_given
 from gridveil.cli.output import console, print_json
+from gridveil.cli.release_options import DisplayOptions, PostProcessingOptions, ReleaseOptions
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
 from gridveil.opf.solvers import using
 
 if TYPE_CHECKING:
-    from gridveil.cli.release import DisplayOptions, PostProcessingOptions, ReleaseOptions
     from gridveil.publication.series.make import SeriesRelease
     from gridveil.publication.series.plan import SeriesPlan
 
@@ -55,6 +55,11 @@ class SeriesOptions:
     average: Annotated[
         bool, typer.Option("--average", help="series: average steps shorter than an hour.")
     ] = False
+    first_step: Annotated[
+        str | None,
+        typer.Option(help="series: when step 0 begins, where times are numbers of steps."),
+    ] = None
+    step_minutes: Annotated[int, typer.Option(help="series: how long such a step is.")] = 60
     profile_power_factor: Annotated[
         float | None,
         typer.Option(help="series: a public power factor, for loads without reactive power."),
@@ -99,10 +104,10 @@ def release_series(
     noise: NoiseOptions,
     fidelity: FidelityOptions,
     agents: AgentFlags,
-    processing: "PostProcessingOptions",
-    choices: "ReleaseOptions",
+    processing: PostProcessingOptions,
+    choices: ReleaseOptions,
     series: SeriesOptions,
-    shown: "DisplayOptions",
+    shown: DisplayOptions,
 ) -> None:
     """Plan and run the release of a series, or show its plan."""
     _refuse(context, _SNAPSHOT_ONLY, "without --series")
@@ -181,6 +186,8 @@ def _read(series: SeriesOptions, network: Network, progress: Display) -> Any:
         time_zone=series.time_zone,
         power_factor=series.profile_power_factor,
         average=series.average,
+        start=series.first_step,
+        step_minutes=series.step_minutes,
     )
     for note in loads.notes:
         progress.notice(f"note: {note}")

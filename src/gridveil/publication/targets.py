@@ -25,7 +25,6 @@ from gridveil.files import finite_number, read_rows
 from gridveil.network.network import Network
 from gridveil.opf.acopf import OPFResult, solve_acopf
 from gridveil.opf.nonlinear_program import Iteration
-from gridveil.opf.operating_point import OperatingPoint
 from gridveil.publication.statements import TARGET_DERIVED, TARGET_PRIVATE, TARGET_PUBLISHED
 
 _MARGINS = (0.02, 0.002, 0.0)
@@ -175,7 +174,7 @@ def private_opf(
     loads: FloatArray,
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
-    start: OperatingPoint | None = None,
+    before: OPFResult | None = None,
 ) -> OPFResult:
     """Return an AC-OPF of the private loads, or of the nearest that have one.
 
@@ -187,9 +186,10 @@ def private_opf(
         loads: The private loads in p.u., of shape (loads, 2), a bought total taken into account.
         weights: How much the squared distance of each load counts; None for all alike.
         limits: Public limits that the loads keep, and those near them.
-        start: Where the solver starts, if anything near is known.
+        before: That of loads which are near, from which the solver starts.
     """
     counted = np.ones(len(loads)) if weights is None else weights
+    start = None if before is None else before.point
     result = solve_acopf(network.with_loads(*loads.T), start=start, watch=_goes_on)
     for margin in _MARGINS:
         if result.status.solved:

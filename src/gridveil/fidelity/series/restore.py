@@ -12,10 +12,8 @@ these leads to a network that works is left out, and the rest is whole.
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike
 
 from gridveil.arrays import FloatArray
@@ -34,6 +32,7 @@ from gridveil.network.network import Network
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
 from gridveil.opf.point_series import PointSeries
 from gridveil.opf.solvers import Solver, chosen, using
+from gridveil.parallel import in_parallel
 
 BLOCK_HOURS = 24
 """Hours of a block: the unit of parallel work, and of what a killed run has to do again."""
@@ -207,26 +206,6 @@ def hours_problem(
         starts,
         chosen(),
     )
-
-
-def in_parallel(
-    tasks: list[tuple[int, Callable[..., Any], tuple[Any, ...]]], workers: int
-) -> Iterator[tuple[int, Any]]:
-    """Give the results of numbered tasks as they finish, from so many processes."""
-    if workers == 0 or workers < -1:
-        raise GridveilError(f"workers: {workers} must be 1 or more, or -1 for one per core")
-    if len(tasks) == 1 or workers == 1:
-        for task in tasks:
-            yield _numbered(*task)
-        return
-    pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    yield from pool(delayed(_numbered)(*task) for task in tasks)
-
-
-def _numbered(
-    number: int, function: Callable[..., Any], arguments: tuple[Any, ...]
-) -> tuple[int, Any]:
-    return number, function(*arguments)
 
 
 def restore_block(problem: HoursProblem) -> RestoredSeries:

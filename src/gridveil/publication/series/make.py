@@ -70,7 +70,7 @@ from gridveil.publication.series.statements import (
     series_unit,
     target_source,
 )
-from gridveil.publication.series.tables import SeriesTables
+from gridveil.publication.series.tables import RAMPS, SeriesTables
 from gridveil.publication.signing import sign
 from gridveil.publication.statements import (
     EARLIER_RELEASES,
@@ -84,7 +84,6 @@ from gridveil.publication.statements import (
     target_name,
 )
 
-RAMPS = "ramps.csv"
 _NOTHING = StatedViolations(**dict.fromkeys(StatedViolations.model_fields, 0.0))
 
 

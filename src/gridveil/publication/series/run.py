@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
-from gridveil.fidelity.series.restore import blocks_of, in_parallel
+from gridveil.fidelity.series.restore import blocks_of
 from gridveil.fidelity.series.result import RestoredSeries, joined
 from gridveil.opf.solvers import chosen
+from gridveil.parallel import in_parallel
 from gridveil.publication.series.basis import SeriesBasis
 from gridveil.publication.series.block import BlockTask, SolvedBlock, solve_block
 from gridveil.publication.series.state import RunState

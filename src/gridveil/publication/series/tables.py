@@ -28,7 +28,7 @@ from gridveil.network.source_loads import numbers_at_buses
 
 LOADS, DISPATCH = "loads.parquet", "dispatch.parquet"
 VOLTAGES, HOURS = "voltages.parquet", "hours.parquet"
-LOADS_CSV = "loads.csv"
+LOADS_CSV, RAMPS = "loads.csv", "ramps.csv"
 _TIME = pa.timestamp("ms", tz="UTC")
 SCHEMAS: Mapping[str, Any] = {
     LOADS: pa.schema(

@@ -62,10 +62,10 @@ def hour_targets(
     near = np.stack([p, q], axis=2)
     points: list[OperatingPoint | None] = []
     optimal = np.full(len(p), np.nan)
+    found = None
     for hour in range(len(p)):
-        start = next((point for point in reversed(points) if point is not None), None)
         try:
-            found = private_opf(network, near[hour], weights, limits, start)
+            found = private_opf(network, near[hour], weights, limits, found)
         except NotSolvedError:
             points.append(None)
             continue

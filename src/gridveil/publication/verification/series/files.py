@@ -24,7 +24,6 @@ from gridveil.network.problems import CaseError
 from gridveil.network.series.load_series import hour_text, hour_times
 from gridveil.network.source_loads import loads_at_buses
 from gridveil.printable import excerpt
-from gridveil.publication.case_file import read_published
 from gridveil.publication.certificate import Certificate, StatedSeries
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.folder import (
@@ -34,15 +33,14 @@ from gridveil.publication.folder import (
     REPORT,
     SIGNATURE,
 )
-from gridveil.publication.page_data import read_positions
 from gridveil.publication.report.passive import is_passive
-from gridveil.publication.report.series_page import series_page
-from gridveil.publication.series.make import RAMPS
+from gridveil.publication.report.series_redraw import redrawn_series_page
 from gridveil.publication.series.tables import (
     DISPATCH,
     HOURS,
     LOADS,
     LOADS_CSV,
+    RAMPS,
     SCHEMAS,
     VOLTAGES,
     SeriesTables,
@@ -243,10 +241,9 @@ def _page(files: SeriesFiles) -> Claim:
     """Make the page again and compare; one of another version can only be searched for harm."""
     page, claimed = files.contents[REPORT], "what the certificate and the tables give"
     try:
-        with np.errstate(all="ignore"):
-            published = read_published(files.network.case)
-            place = read_positions(files.contents[POSITIONS], published.network)
-            again = series_page(files.certificate, published, files.tables, place)
+        again = redrawn_series_page(
+            files.certificate, files.network.case, files.tables, files.contents[POSITIONS]
+        )
     except Exception as error:  # whatever hostile numbers do to a drawing
         return claim(REPORT, claimed, f"cannot be made again: {type(error).__name__}", ok=False)
     if again == page:

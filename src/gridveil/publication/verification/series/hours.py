@@ -17,18 +17,17 @@ from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim, number_claim, stated
 from gridveil.device import Device
 from gridveil.fidelity.base import BandKind, CostGaps
-from gridveil.fidelity.series.restore import in_parallel
 from gridveil.network.case_file import COLUMNS, CaseFile
 from gridveil.network.conversion import in_service
 from gridveil.network.network import Network
 from gridveil.network.series.load_series import hour_text
 from gridveil.opf.acopf import solve_acopf
-from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.solvers import Solver, chosen, using
+from gridveil.parallel import in_parallel
 from gridveil.publication.certificate import StatedCosts
 from gridveil.publication.post_processing import are_at
-from gridveil.publication.series.make import RAMPS
 from gridveil.publication.series.statements import target_source
+from gridveil.publication.series.tables import RAMPS
 from gridveil.publication.statements import cost_digits, dispatch_rounded, rounded
 from gridveil.publication.verification.fidelity import kept_claims
 from gridveil.publication.verification.recompute import (
@@ -46,6 +45,7 @@ _EXACT = 1e-9
 _SOLVED = 1e-6
 """Relative difference of costs that two AC-OPFs, on other machines, may have."""
 _CHUNK = 24
+_OTHER = {Solver.IPOPT.value: Solver.INTERIOR_POINT, Solver.INTERIOR_POINT.value: Solver.IPOPT}
 _FIGURES = ("violation", "displacement_mva", "cost_target", "cost_dispatch", "cost_optimal")
 _VIOLATION, _TARGET, _DISPATCH, _OPTIMAL = 0, 2, 3, 4
 
@@ -310,9 +310,11 @@ def _optimal(files: SeriesFiles, full: bool) -> Iterator[Claim]:
     hours = list(range(count))
     if not full:
         hours = sorted(secrets.SystemRandom().sample(hours, min(SAMPLE, count)))
+    loads = tables.loads / files.case.base_mva
+    dispatched = tables.figures[tables.released, _DISPATCH]
     chunks = [hours[i : i + _CHUNK] for i in range(0, len(hours), _CHUNK)]
     tasks = [
-        (n, _optimal_costs, (files.network, *_points(files, chunk), chosen()))
+        (n, _optimal_costs, (files.network, loads[chunk], dispatched[chunk], chosen()))
         for n, chunk in enumerate(chunks)
     ]
     costs = dict(in_parallel(tasks, -1 if len(chunks) > 1 else 1))
@@ -330,31 +332,24 @@ def _optimal(files: SeriesFiles, full: bool) -> Iterator[Claim]:
     yield claim("optimal cost", f"{what}, by a fresh AC-OPF", found, not wrong)
 
 
-def _points(files: SeriesFiles, hours: Sequence[int]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return loads, voltages and dispatch of hours in p.u. and radians."""
-    tables, base = files.tables, files.case.base_mva
-    volts = tables.voltages[hours].copy()
-    volts[..., 1] = np.radians(volts[..., 1])
-    return tables.loads[hours] / base, volts, tables.dispatch[hours][..., :2] / base
-
-
 def _optimal_costs(
-    network: Network,
-    loads: FloatArray,
-    volts: FloatArray,
-    outputs: FloatArray,
-    solver: Solver,
+    network: Network, loads: FloatArray, published: FloatArray, solver: Solver
 ) -> FloatArray:
-    """Return the optimal cost of hours: cold, and from the published point where that is dearer."""
+    """Return the optimal cost of hours; by another solver too where the published one is cheaper.
+
+    Args:
+        network: The network.
+        loads: P and Q of every load in p.u., of shape (hours, loads, 2).
+        published: What the published dispatch of each hour costs.
+        solver: What solves them.
+    """
     costs = np.full(len(loads), np.nan)
     with using(solver, Device.CPU):
         for hour, values in enumerate(loads):
             at = network.with_loads(*values.T)
-            point = OperatingPoint(*volts[hour].T, *outputs[hour].T)
-            published = float(network.generators.costs(point.p).sum())
             found = solve_acopf(at)
-            if not found.status.solved or found.cost > published * (1 + _SOLVED):
-                again = solve_acopf(at, start=point)
+            if not found.status.solved or found.cost > published[hour] * (1 + _SOLVED):
+                again = solve_acopf(at, solver=_OTHER.get(found.solver.name))
                 if again.status.solved and not found.cost <= again.cost:
                     found = again
             if found.status.solved:
