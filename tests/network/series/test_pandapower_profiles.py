@@ -105,5 +105,5 @@ def test_controllers_that_do_not_fit(change, says):
 
 def test_indices_without_a_start():
     net, _ = net_with_profiles()
-    with pytest.raises(GridveilError, match="--start"):
+    with pytest.raises(GridveilError, match="start="):
         load_series(net, network_from_net(net, "feeder"))

@@ -131,6 +131,13 @@ def test_what_does_not_belong_together_is_refused_before_anything_is_charged(led
     assert ledger.is_empty
 
 
+def test_a_distance_that_cannot_be_meant_is_refused_before_the_draw(ledger):
+    series, made = asked(hide="1000000MVA")
+    with pytest.raises(GridveilError, match="Nothing was drawn"):
+        privatise_series(NETWORK, series, made, ledger, "r")
+    assert ledger.is_empty
+
+
 def test_a_simulation_repeats_and_may_not_be_released():
     series, made = asked()
     first, again, other = (simulate_series(NETWORK, series, made, seed) for seed in (1, 1, 2))

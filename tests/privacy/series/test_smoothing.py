@@ -82,6 +82,31 @@ def test_smoothing_brings_loads_and_totals_nearer(kind, frequencies, hours):
     assert off < 0.12
 
 
+@pytest.mark.parametrize(
+    ("kind", "frequencies"), [("energy", None), ("day", (0, 1, 2)), ("window", (0, 2))]
+)
+def test_a_last_day_that_is_cut_off_is_smoothed_too(kind, frequencies):
+    p, q, sizes = loads(30)
+    made = mechanism(kind, frequencies, 30, sizes, epsilon=2)
+    coefficients = drawn(made, p, q)
+    prior = Prior.generated(FIRST_HOUR, 30)
+    found = smoothed_coefficients(made, coefficients, prior, sizes)[0]
+    raw = made.reconstruct(coefficients)[0]
+    assert found.shape == (30, LOADS)
+    for part in (slice(0, 24), slice(24, 30)):
+        assert np.abs(found - p)[part].sum() < np.abs(raw - p)[part].sum()
+
+
+def test_loads_of_different_noise_are_smoothed_each_by_its_own():
+    p, q, sizes = loads(24)
+    promise = SeriesPromise.of("energy", 1, "4MVA")
+    made = series_mechanism(promise, 100, promise.alphas(LOADS, 100), FIRST_HOUR, 24)
+    found = smoothed_coefficients(made, drawn(made, p, q), PRIORS[24], sizes)[0]
+    off = np.linalg.norm(found - p, axis=0) / np.linalg.norm(p, axis=0)
+    assert np.median(off[sizes == 1.0]) < 0.15 < np.median(off[sizes == 0.1])
+    assert np.median(off[sizes == 0.1]) < 1
+
+
 def test_without_noise_the_hours_come_back():
     p, q, sizes = loads(24)
     made = mechanism("energy", None, 24, sizes, epsilon=10**5)

@@ -104,11 +104,11 @@ def reactive_ratio(
     if power_factor is None:
         raise GridveilError(
             f"{source}: no reactive power for {listed(loads)}: add q_mvar, or give a public power "
-            "factor with --power-factor 0.95 (power_factor in Python); the network's own would "
-            "come from its loads"
+            "factor with --profile-power-factor 0.95 (power_factor of load_series); the network's "
+            "own would come from its loads"
         )
     if not 0 < power_factor <= 1:
-        raise GridveilError("--power-factor: above 0 and at most 1")
+        raise GridveilError("--profile-power-factor: above 0 and at most 1")
     ratio = math.sqrt(1 - power_factor**2) / power_factor
     return ratio, [
         f"{listed(loads)}: no reactive power in {source}; taken from the power factor "

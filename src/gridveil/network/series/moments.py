@@ -128,11 +128,11 @@ def _from_steps(steps: IntArray, clock: Clock, place: Callable[[int], str]) -> I
     """Return the times of numbered steps."""
     if clock.start is None:
         raise GridveilError(
-            f"{place(0)}: the times are numbers of steps; say when step 0 begins, with --start "
-            "2025-01-01T00:00Z (start in Python), and --step-minutes if a step is no hour"
+            f"{place(0)}: the times are numbers of steps; say when step 0 begins, with start="
+            "'2025-01-01T00:00Z' of load_series, and step_minutes if a step is no hour"
         )
     if clock.step_minutes < 1:
-        raise GridveilError("--step-minutes: at least 1")
+        raise GridveilError("step_minutes: at least 1")
     return np.asarray(start_seconds(clock) + 60 * clock.step_minutes * steps)
 
 
@@ -144,14 +144,14 @@ def start_seconds(clock: Clock) -> int:
     """
     time = _parsed(clock.start or "")
     if time is None:
-        raise GridveilError(f"--start: {_ADVICE}")
+        raise GridveilError(f"start: {_ADVICE}")
     if time.tzinfo is None and clock.time_zone is None:
-        raise GridveilError("--start: a time with an offset from UTC is needed, or --time-zone")
+        raise GridveilError("start: a time with an offset from UTC is needed, or time_zone")
     if time.tzinfo is None:
         local = np.array([_seconds(time)], dtype=np.int64)
         nothing = np.zeros(1, dtype=np.int64)
         zone = zone_of(clock.time_zone or "UTC")
-        return int(_to_utc(local, nothing, zone, lambda _: "--start")[0])
+        return int(_to_utc(local, nothing, zone, lambda _: "start")[0])
     return _seconds(time)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.defaults import AUDIT_TRIALS, EPSILON
 from gridveil.errors import GridveilError
 from gridveil.privacy.audit import likelihood, players, repetition, residues
@@ -221,7 +221,8 @@ def _plays(
     coins = flip_coins(trials)
     loss, along = np.empty(trials), np.empty(trials)
     most = _most_different(mechanism, pair)
-    game = Game(*(c[most] for c in _two(mechanism, pair)), coins, np.empty((trials, 2), np.int64))
+    one, other = (found[most] for found in _two(mechanism, pair))
+    game = Game(one, other, coins, np.empty((trials, 2), np.int64))
     for start in range(0, trials, _MOST_AT_ONCE):
         part = slice(start, min(start + _MOST_AT_ONCE, trials))
         outputs = _releases(mechanism, pair, coins[part])
@@ -258,7 +259,7 @@ def _most_different(mechanism: SeriesMechanism, pair: SeriesPair) -> tuple[int, 
     return 0, slice(None), int(block), int(coefficient)
 
 
-def _releases(mechanism: SeriesMechanism, pair: SeriesPair, coins: FloatArray) -> IntArray:
+def _releases(mechanism: SeriesMechanism, pair: SeriesPair, coins: BoolArray) -> IntArray:
     """Release one of two series in each trial, all in one call: as so many loads of one release."""
     series = np.where(coins[:, None, None], pair.one, pair.other)
     return np.asarray(mechanism.release(series)[:, None])

@@ -69,7 +69,7 @@ class Basis:
         turns = (2 * t + 1) * f % (4 * self.length)  # exact, so that angles are small
         waves = np.cos(np.pi * turns / (2 * self.length))
         size = np.sqrt(np.where(f == 0, 1.0, 2.0) / self.length)
-        found = np.rint(self.unit * size * waves).astype(np.int64)
+        found: IntArray = np.rint(self.unit * size * waves).astype(np.int64)
         found.setflags(write=False)
         return found
 

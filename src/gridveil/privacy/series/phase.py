@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from gridveil.privacy.ledger.owner import owner_of
 from gridveil.privacy.ledger.records import Charge, LoadOwner, RegisterChoice, Spending
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import Origin
+from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.series.mechanism import SeriesMechanism
 
 
@@ -90,6 +92,8 @@ def privatise_series(
     """
     check_together(network, series, mechanism)
     asked = spending_of_series(owner_of(network, register), mechanism, conditions)
+    if not ledger.knows(release_id):
+        check_distance(network, asked, ledger.distance_of(asked))
 
     def draw() -> IntArray:
         drawn = mechanism.release(mechanism.to_grid(series.p, series.q))
@@ -113,7 +117,8 @@ def spending_of_series(
     text = json.dumps({**specification, "base_mva": owner.base_mva}, sort_keys=True)
     hours = mechanism.hourly_losses()
     metric = mechanism.promise.metric
-    epsilon = mechanism.promise.epsilon if metric is Metric.ENERGY else sum(hours.losses)
+    is_energy = metric is Metric.ENERGY
+    epsilon = mechanism.promise.epsilon if is_energy else sum(hours.losses, Fraction(0))
     distances = tuple(alpha * mechanism.base_mva for alpha in mechanism.alphas)
     charge = Charge(epsilon, min(distances), metric)
     window = mechanism.promise.window_hours(mechanism.hours)

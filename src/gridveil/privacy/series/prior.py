@@ -85,7 +85,7 @@ class Prior(ArrayRecord):
     @property
     def hours(self) -> int:
         """How many hours it is about."""
-        return self.p.shape[1]
+        return int(self.p.shape[1])
 
     @property
     def days(self) -> int:

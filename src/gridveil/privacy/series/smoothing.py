@@ -67,12 +67,12 @@ class View:
             rows = np.kron(np.eye(2), _rows_by_days(directions, len(prior.mean)))
             rows = np.moveaxis(rows.reshape(rows.shape[0], 2, -1, DAY), 2, 1)
             rows = rows.reshape(len(rows), -1, 2 * DAY)
-            lifting = np.einsum("fhg,kfg->fhk", prior.covariance, rows, optimize=True)
-            mean = np.einsum("kfh,fh->k", rows, prior.mean)[None]
-            within = np.einsum("jfh,fhk->jk", rows, lifting, optimize=True)[None]
+            lifting = prior.covariance @ np.moveaxis(rows, 0, -1)
+            mean: FloatArray = np.tensordot(rows, prior.mean, axes=2)[None]
+            within: FloatArray = np.tensordot(rows, lifting, axes=([1, 2], [0, 1]))[None]
             return cls(mean, within, lifting, prior)
         of_one = np.eye(DAY) if kind is SeriesPromiseKind.ENERGY else directions
-        both = np.kron(np.eye(2), of_one)
+        both = np.asarray(np.kron(np.eye(2), of_one), np.float64)
         lifting = prior.covariance @ both.T
         return cls(prior.mean @ both.T, both @ lifting, lifting, prior)
 
@@ -82,9 +82,7 @@ class View:
             return np.asarray(np.moveaxis(self.lifting @ _columns(weights), -1, 0)).reshape(
                 *weights.shape[:-2], *self.lifting.shape[:-1]
             )
-        return np.asarray(
-            np.einsum("fhk,...k->...fh", self.lifting, weights[..., 0, :], optimize=True)
-        )
+        return np.asarray(np.tensordot(weights[..., 0, :], self.lifting, axes=([-1], [-1])))
 
 
 def _columns(vectors: FloatArray) -> FloatArray:
@@ -94,7 +92,7 @@ def _columns(vectors: FloatArray) -> FloatArray:
 
 def _solved(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """Return matrix⁻¹ by frequency times vectors of shape (..., frequencies, coefficients)."""
-    found = np.linalg.solve(matrix, _columns(vectors))
+    found = np.asarray(np.linalg.solve(matrix, _columns(vectors)), np.float64)
     return np.moveaxis(found, -1, 0).reshape(vectors.shape)
 
 

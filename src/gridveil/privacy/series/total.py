@@ -145,4 +145,4 @@ def total_on_grid(series: LoadSeries, mechanism: SeriesMechanism) -> IntArray:
     (step,) = mechanism.alphas
     alike = replace(mechanism, alphas=(step,) * len(series.keys))
     total = alike.to_grid(series.p, series.q).sum(axis=0, keepdims=True)
-    return np.clip(total, -mechanism.largest, mechanism.largest)
+    return np.asarray(np.clip(total, -mechanism.largest, mechanism.largest))

@@ -1,5 +1,8 @@
 """Released series in other tools: read and run by the real packages, they have the same loads."""
 
+import hashlib
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,6 +35,7 @@ def test_a_folder_is_read_as_it_was_written(released):
     network, series, folder = released
     found = read_released_series(folder)
     assert found.times.tolist() == series.times.tolist()
+    assert found.network.name == network.name
     assert found.network.load_buses == network.load_buses
     assert found.network.loads.number.tolist() == network.loads.number.tolist()
     np.testing.assert_array_equal(found.p_mw, series.p * network.base_mva)
@@ -44,31 +48,30 @@ def test_a_folder_is_read_as_it_was_written(released):
 
 def test_hours_that_were_left_out_are_not_there(released):
     network, series, folder = released
-    full = parquet.read_table(folder / "loads.parquet").to_pandas()
-    write_again(folder, full[full.time != full.time.unique()[2]])
+    for name in ("loads", "dispatch", "voltages"):
+        full = pd.read_parquet(folder / f"{name}.parquet")
+        write_again(folder, full[full.time != full.time.unique()[2]], name)
     found = read_released_series(folder)
     assert len(found.times) == series.hours - 1
     np.testing.assert_array_equal(found.p_mw[2], series.p[3] * network.base_mva)
 
 
-def write_again(folder, frame):
-    """Write another table of loads, with its digest."""
-    import hashlib
-    import json
-
-    frame.to_parquet(folder / "loads.parquet", index=False)
+def write_again(folder, frame, name="loads"):
+    """Write another table, with its digest."""
+    path = folder / f"{name}.parquet"
+    frame.to_parquet(path, index=False)
     stated = json.loads((folder / "certificate.json").read_text())
-    data = (folder / "loads.parquet").read_bytes()
-    stated["files"]["loads.parquet"] = hashlib.sha256(data).hexdigest()
+    stated["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "certificate.json").write_text(json.dumps(stated))
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda frame: frame[1:], "not one row for each load"),
-        (lambda frame: pd.concat([frame, frame[:1]]), "not one row for each load"),
-        (lambda frame: frame[:0], "no hour"),
+        (lambda frame: frame[1:], "not one row for each number"),
+        (lambda frame: pd.concat([frame, frame[:1]]), "not one row for each number"),
+        (lambda frame: frame[:0], "not one row"),
+        (lambda frame: frame[frame.time != frame.time[0]], "not of the same hours"),
         (lambda frame: frame.drop(columns="bus"), "no table"),
         (lambda frame: frame.assign(bus=frame.bus + 9000), "there is no bus"),
     ],
@@ -100,7 +103,7 @@ def test_csv(released, tmp_path):
 
 
 def test_pandapower_runs_every_hour(released, tmp_path):
-    """Its time series solves a power flow of each hour, and writes the released loads."""
+    """Its time series solves the power flow of each hour: the released loads and voltages."""
     pandapower = pytest.importorskip("pandapower")
     from pandapower.timeseries import OutputWriter, run_timeseries
 
@@ -110,13 +113,15 @@ def test_pandapower_runs_every_hour(released, tmp_path):
     times = pd.read_csv(tmp_path / "pp" / "times.csv", parse_dates=["time"])
     assert times.time.dt.tz_localize(None).tolist() == series.times.tolist()
     writer = OutputWriter(net, log_variables=[])
-    for variable in ("p_mw", "q_mvar"):
-        writer.log_variable("res_load", variable)
+    for table, variable in (("load", "p_mw"), ("load", "q_mvar"), ("bus", "vm_pu")):
+        writer.log_variable(f"res_{table}", variable)
     run_timeseries(net, time_steps=times.step.tolist(), verbose=False, numba=False)
     for variable, values in (("p_mw", series.p), ("q_mvar", series.q)):
         np.testing.assert_allclose(
             writer.output[f"res_load.{variable}"], values * network.base_mva, rtol=1e-9, atol=1e-9
         )
+    voltages = read_released_series(folder).v
+    np.testing.assert_allclose(writer.output["res_bus.vm_pu"], voltages, atol=1e-6)
 
 
 def test_what_pypsa_reads_back_is_the_release(released, tmp_path):
@@ -130,7 +135,7 @@ def test_what_pypsa_reads_back_is_the_release(released, tmp_path):
 
 
 def test_pypsa_solves_the_same_power_flow(released, tmp_path):
-    """PyPSA's power flow of the first hour finds the voltages that were released with it."""
+    """PyPSA's power flow of every hour finds the voltages that were released with it."""
     pypsa = pytest.importorskip("pypsa")
     network, series, folder = released
     export_series(folder, "pypsa", tmp_path / "psa")
@@ -144,13 +149,14 @@ def test_pypsa_solves_the_same_power_flow(released, tmp_path):
     read = load_series(theirs, network, time_zone="UTC")
     np.testing.assert_allclose(read.p, series.p, rtol=1e-12)
 
-    case = parse_matpower((folder / "network.m").read_text(), "network.m", "case")
-    bus = case.tables["bus"]
-    theirs.pf(snapshots=theirs.snapshots[:1])
-    angles = np.degrees(theirs.buses_t.v_ang.iloc[0])
-    known = dict(zip(bus.column("bus_i"), bus.column("Va"), strict=True))
-    expected = np.array([known[float(name.split()[1])] for name in angles.index])
-    np.testing.assert_allclose(angles - angles.iloc[0], expected - expected[0], atol=1e-4)
+    theirs.pf()
+    stated = pd.read_parquet(folder / "voltages.parquet")
+    for what, column in (("v_mag_pu", "v"), ("v_ang", "angle_degrees")):
+        found = theirs.buses_t[what]
+        expected = stated.pivot(index="time", columns="bus", values=column)
+        expected = expected[[int(name.split()[1]) for name in found.columns]].to_numpy()
+        found = np.degrees(found) if what == "v_ang" else found
+        np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_gridfm_has_a_row_for_each_hour_and_bus(released, tmp_path):

@@ -1,4 +1,7 @@
-"""A released series as a folder of CSV files that PyPSA imports: the network, P and Q of loads.
+"""A released series as a folder of CSV files that PyPSA imports.
+
+The network, loads, outputs of generators and voltages: a power flow of every hour has the voltages
+that were released.
 
 Written by the formats of PyPSA 1.x, without PyPSA. Snapshots are UTC, as PyPSA has no time zones.
 """
@@ -39,14 +42,15 @@ def pypsa_files(released: ReleasedSeries) -> tuple[dict[str, bytes], list[str]]:
         ),
         "loads-p_set.csv": _series(names, released.p_mw),
         "loads-q_set.csv": _series(names, released.q_mvar),
+        "generators-p_set.csv": _series(_names(network), released.output_mw),
+        "buses-v_mag_pu_set.csv": _series(_buses(network), released.v),
         "buses.csv": csv_bytes(
-            ("name", "v_nom", "v_mag_pu_min", "v_mag_pu_max", "v_mag_pu_set"),
+            ("name", "v_nom", "v_mag_pu_min", "v_mag_pu_max"),
             zip(
                 _buses(network),
                 base_kv(network).tolist(),
                 network.buses.v_min.tolist(),
                 network.buses.v_max.tolist(),
-                network.case.tables["bus"].column("Vm")[network.buses.row].tolist(),
                 strict=True,
             ),
         ),
@@ -59,7 +63,7 @@ def pypsa_files(released: ReleasedSeries) -> tuple[dict[str, bytes], list[str]]:
     return has_rows, _told(network)
 
 
-_GENERATORS = ("name", "bus", "control", "p_nom", "p_min_pu", "p_max_pu", "p_set",
+_GENERATORS = ("name", "bus", "control", "p_nom", "p_min_pu", "p_max_pu",
                "marginal_cost", "marginal_cost_quadratic")  # fmt: skip
 _LINES = ("name", "bus0", "bus1", "r", "x", "b", "s_nom")
 _TRANSFORMERS = ("name", "bus0", "bus1", "model", "r", "x", "b", "s_nom", "tap_ratio",
@@ -84,6 +88,10 @@ def _buses(network: Network) -> list[str]:
     return [f"bus {number}" for number in network.buses.number.tolist()]
 
 
+def _names(network: Network) -> list[str]:
+    return [f"generator {row + 1}" for row in network.generators.row.tolist()]
+
+
 def _generators(network: Network) -> Rows:
     """Return generators; the largest at each reference bus is the slack."""
     gens, base = network.generators, network.base_mva
@@ -94,16 +102,15 @@ def _generators(network: Network) -> Rows:
         there = np.flatnonzero(gens.bus == bus)
         slack |= set(there[np.argsort(-largest[there], kind="stable")][:1].tolist())
     costs = _cost_coefficients(network)
-    output = network.case.tables["gen"].column("Pg")[gens.row]
+    names = _names(network)
     for i, bus in enumerate(gens.bus.tolist()):
         yield (
-            f"generator {gens.row[i] + 1}",
+            names[i],
             _bus(network, bus),
             "Slack" if i in slack else "PV",
             float(p_nom[i]),
             float(gens.p_min[i] * base / p_nom[i]),
             float(gens.p_max[i] * base / p_nom[i]),
-            float(output[i]),
             float(costs[i, 1] / base),
             float(costs[i, 2] / base**2),
         )

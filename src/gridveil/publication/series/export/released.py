@@ -1,9 +1,9 @@
-"""A released series as its folder has it: the network, and its loads in every hour released."""
+"""A released series as its folder has it: the network, and every hour that was released."""
 
 import hashlib
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from gridveil.arrays import ArrayRecord, FloatArray, IntArray
 from gridveil.errors import GridveilError
-from gridveil.network.case_file import REQUIRED_COLUMNS
+from gridveil.network.case_file import REQUIRED_COLUMNS, CaseFile
 from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.from_case import network_from_tables
 from gridveil.network.network import Network
@@ -24,8 +24,8 @@ from gridveil.network.units import LOAD
 from gridveil.publication.folder import CERTIFICATE, NETWORK
 from gridveil.publication.verification.folder_reader import read_release_file
 
-LOADS_TABLE = "loads.parquet"
-_COLUMNS = ("time", "bus", "number", "p_mw", "q_mvar")
+LOADS_TABLE, DISPATCH_TABLE = "loads.parquet", "dispatch.parquet"
+VOLTAGES_TABLE = "voltages.parquet"
 _MOST_BYTES = 8 * 2**30
 
 
@@ -42,6 +42,11 @@ class ReleasedSeries(ArrayRecord):
     p_mw: FloatArray
     """Of shape (hours, loads), in the order of `network.loads`."""
     q_mvar: FloatArray
+    output_mw: FloatArray
+    """Of shape (hours, generators)."""
+    output_mvar: FloatArray
+    v: FloatArray
+    """Voltages in p.u., of shape (hours, buses)."""
 
     def at(self, hour: int) -> tuple[FloatArray, FloatArray]:
         """Return P and Q of all loads in p.u. in one of the hours, of which 0 is the first."""
@@ -54,6 +59,25 @@ class ReleasedSeries(ArrayRecord):
     def load_names(self) -> list[str]:
         """How each load is called: by its bus, and by its number among several."""
         return self.network.listed_loads.labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """What a table has of each of its elements in every hour."""
+
+    times: IntArray
+    """In seconds."""
+    elements: list[tuple[int, ...]]
+    columns: FloatArray
+    """Of shape (columns, hours, elements)."""
+
+    def of(self, elements: Sequence[tuple[int, ...]], like: "_Values | None" = None) -> FloatArray:
+        """Return the columns of elements in this order, in the hours of another table."""
+        same = like is None or np.array_equal(like.times, self.times)
+        at = {element: i for i, element in enumerate(self.elements)}
+        if not same or set(at) != set(elements):
+            raise GridveilError("the tables are not of the same hours and network")
+        return self.columns[:, :, [at[element] for element in elements]]
 
 
 def is_series_folder(folder: Path) -> bool:
@@ -70,69 +94,77 @@ def read_released_series(folder: Path) -> ReleasedSeries:
     Raises:
         GridveilError: It is no such folder, or not as its certificate says.
     """
-    case_text, table_bytes = _certified(folder, (NETWORK, LOADS_TABLE))
-    table = _table(folder / LOADS_TABLE, table_bytes)
-    seconds = np.asarray(table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()))
-    times, hour = np.unique(seconds, return_inverse=True)
-    places = np.stack([np.asarray(table["bus"]), np.asarray(table["number"])], axis=1)
-    loads, load = np.unique(places, axis=0, return_inverse=True)
-    if len(seconds) != len(times) * len(loads) or len(
-        np.unique(hour * len(loads) + load.ravel())
-    ) != len(seconds):
-        raise GridveilError(f"{folder / LOADS_TABLE}: not one row for each load in every hour")
-    values = np.zeros((2, len(times), len(loads)))
-    for row, name in enumerate(("p_mw", "q_mvar")):
-        values[row, hour, load.ravel()] = np.asarray(table[name])
-    network, order = _network(folder / NETWORK, case_text, loads, values[:, 0])
-    p_mw, q_mvar = values[:, :, order]
-    return ReleasedSeries(network, case_text, times.astype("datetime64[s]"), p_mw, q_mvar)
+    files = (NETWORK, LOADS_TABLE, DISPATCH_TABLE, VOLTAGES_TABLE)
+    name, contents = _certified(folder, files)
+    loads, dispatch, voltages = (
+        _values(folder / file, contents[file], keys, columns)
+        for file, keys, columns in (
+            (LOADS_TABLE, ("bus", "number"), ("p_mw", "q_mvar")),
+            (DISPATCH_TABLE, ("generator",), ("p_mw", "q_mvar")),
+            (VOLTAGES_TABLE, ("bus",), ("v",)),
+        )
+    )
+    text = contents[NETWORK]
+    case = parse_matpower(text.decode("utf-8", "surrogateescape"), NETWORK, name)
+    network = _network(case, loads)
+    try:
+        places = list(zip(network.load_buses, network.loads.number.tolist(), strict=True))
+        p_mw, q_mvar = loads.of(places)
+        generators = [(row,) for row in (network.generators.row + 1).tolist()]
+        output_mw, output_mvar = dispatch.of(generators, loads)
+        (v,) = voltages.of([(number,) for number in network.buses.number.tolist()], loads)
+    except GridveilError as error:
+        raise GridveilError(f"{folder}: {error}; 'gridveil verify {folder}' says more") from None
+    times = loads.times.astype("datetime64[s]")
+    return ReleasedSeries(network, text, times, p_mw, q_mvar, output_mw, output_mvar, v)
 
 
-def _certified(folder: Path, names: Iterable[str]) -> list[bytes]:
-    """Return files of a release whose digests are those of its certificate."""
+def _certified(folder: Path, names: Sequence[str]) -> tuple[str, dict[str, bytes]]:
+    """Return the network's name and files of a release, as its certificate has them."""
     try:
         certificate = json.loads(read_release_file(folder, CERTIFICATE))
+        network = str(certificate["network"])
         digests = {name: certificate["files"][name] for name in names}
     except (ValueError, KeyError, TypeError):
         raise GridveilError(
             f"{folder / CERTIFICATE}: no certificate of a series; 'gridveil verify {folder}' says "
             "more"
         ) from None
-    contents = []
-    for name, digest in digests.items():
-        data = read_release_file(folder, name, _MOST_BYTES)
-        if hashlib.sha256(data).hexdigest() != digest:
+    contents = {name: read_release_file(folder, name, _MOST_BYTES) for name in names}
+    for name, data in contents.items():
+        if hashlib.sha256(data).hexdigest() != digests[name]:
             raise GridveilError(
                 f"{folder / name}: not as certified; 'gridveil verify {folder}' says more"
             )
-        contents.append(data)
-    return contents
+    return network, contents
 
 
-def _table(path: Path, data: bytes) -> Any:
+def _values(path: Path, data: bytes, keys: Sequence[str], columns: Sequence[str]) -> _Values:
+    """Return the values of a table with a row for each element in every hour."""
     try:
-        table = parquet.read_table(io.BytesIO(data), columns=list(_COLUMNS))
-    except (pa.ArrowException, OSError, ValueError):
-        raise GridveilError(f"{path}: no table with columns {', '.join(_COLUMNS)}") from None
-    if not len(table):
-        raise GridveilError(f"{path}: no hour was released")
-    return table
+        table: Any = parquet.read_table(io.BytesIO(data), columns=["time", *keys, *columns])
+        time = np.asarray(table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()))
+        named = np.stack([np.asarray(table[key]).astype(np.int64) for key in keys], axis=1)
+        numbers = np.stack([np.asarray(table[column]).astype(float) for column in columns])
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        raise GridveilError(f"{path}: no table with time, {', '.join((*keys, *columns))}") from None
+    times, hour = np.unique(time, return_inverse=True)
+    elements, element = np.unique(named, axis=0, return_inverse=True)
+    cell = hour * len(elements) + element.ravel()
+    if not len(time) or not np.array_equal(np.sort(cell), np.arange(len(times) * len(elements))):
+        raise GridveilError(f"{path}: not one row for each {keys[-1]} in every hour")
+    values = np.zeros((len(columns), len(cell)))
+    values[:, cell] = numbers
+    shape = (len(columns), len(times), len(elements))
+    return _Values(times, [tuple(row) for row in elements.tolist()], values.reshape(shape))
 
 
-def _network(
-    path: Path, text: bytes, loads: IntArray, first: FloatArray
-) -> tuple[Network, IntArray]:
-    """Return the network with loads at these places, and where each of its own is among them."""
-    case = parse_matpower(text.decode("utf-8", "surrogateescape"), str(path), path.parent.name)
+def _network(case: CaseFile, loads: _Values) -> Network:
+    """Return the network with the loads of the first hour, one by one."""
     tables = {name: case.tables[name].values.copy() for name in REQUIRED_COLUMNS}
     tables["bus"][:, 2:4] = 0.0
     sources = [
-        SourceLoad(int(bus), bus_key(int(bus), int(number)), float(p), float(q))
-        for (bus, number), p, q in zip(loads, *first, strict=True)
+        SourceLoad(bus, bus_key(bus, number), p, q)
+        for (bus, number), p, q in zip(loads.elements, *loads.columns[:, 0].tolist(), strict=True)
     ]
-    network = network_from_tables(tables, case.base_mva, case.name, source_loads=sources)
-    at = {bus_key(int(bus), int(number)): i for i, (bus, number) in enumerate(loads)}
-    order = [at[load.key] for load in network.load_identities]
-    if len(order) != len(sources):
-        raise GridveilError(f"{path}: a bus with a load is out of service")
-    return network, np.array(order, dtype=np.int64)
+    return network_from_tables(tables, case.base_mva, case.name, source_loads=sources)
