@@ -14,6 +14,7 @@ from gridveil.network.formats.pandapower_generators import flexible_keys
 from gridveil.network.formats.pandapower_import import import_pandapower
 from gridveil.network.formats.pandapower_injections import KINDS, InjectionKind
 from gridveil.network.formats.pandapower_topology import highest_voltage
+from gridveil.network.formats.pandapower_transformers import prepare_transformers
 from gridveil.network.network import Network
 from gridveil.network.units import LOAD, encoded
 
@@ -58,6 +59,7 @@ def net_from_network(network: Network) -> Any:
     branch = ppc["branch"]
     branch[branch[:, _TAP] == 0, _TAP] = 1.0
     branch[:, _LIMIT] /= highest_voltage(ppc["bus"], branch)
+    prepare_transformers(ppc)
     for table, columns in _BUS_NUMBERS.items():
         ppc[table][:, columns] -= 1
     try:
