@@ -8,7 +8,7 @@ Without ramp limits the hours have nothing in common, and are solved one by one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -115,8 +115,6 @@ def _islands(
     if before is not None:
         p_min[0] = np.maximum(p_min[0], np.minimum(before - ramps, gens.p_max))
         p_max[0] = np.minimum(p_max[0], np.maximum(before + ramps, gens.p_min))
-    names = ("from_bus", "to_bus")
-    ends = {name: _shifted(getattr(network.lines, name), offset) for name in names}
     islands = 1 + int(buses.island.max(initial=0))
     return replace(
         network,
@@ -136,13 +134,17 @@ def _islands(
             p_max=p_max.ravel(),
             costs=all_costs,
         ),
-        lines=replace(_tiled(network.lines, hours), **ends),
+        lines=replace(
+            _tiled(network.lines, hours),
+            from_bus=_shifted(network.lines.from_bus, offset),
+            to_bus=_shifted(network.lines.to_bus, offset),
+        ),
     )
 
 
 def _tiled(components: Kind, hours: int) -> Kind:
     """Return components as often as there are hours, as far as they are plain arrays."""
-    arrays = {
+    arrays: dict[str, Any] = {
         spec.name: np.tile(getattr(components, spec.name), hours)
         for spec in fields(components)
         if isinstance(getattr(components, spec.name), np.ndarray)

@@ -12,6 +12,7 @@ these leads to a network that works is left out, and the rest is whole.
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -254,7 +255,7 @@ def _attempts(
         yield Ending.WARM, lambda: method.solve(one, before)
     yield Ending.COLD, lambda: method.solve(one, None)
     for margin in _MARGINS:
-        yield Ending.PROJECTED, lambda margin=margin: _from_projection(one, margin)
+        yield Ending.PROJECTED, partial(_from_projection, one, margin)
 
 
 def _from_projection(one: FidelityProblem, margin: float) -> HourFound | None:

@@ -72,14 +72,13 @@ def solve_series(
             last = known[number].restored.points.p[-1]
             before = last if np.isfinite(last).all() else None
     solved_blocks = [known[number] for number in range(len(blocks))]
+
+    def together(name: str) -> FloatArray:
+        return np.concatenate([getattr(one, name) for one in solved_blocks])
+
+    restored = joined([one.restored for one in solved_blocks])
     return SolvedSeries(
-        p,
-        q,
-        joined([one.restored for one in solved_blocks]),
-        *(
-            np.concatenate([getattr(one, name) for one in solved_blocks])
-            for name in ("targets", "optimal", "violations")
-        ),
+        p, q, restored, together("targets"), together("optimal"), together("violations")
     )
 
 

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def _name(block: int) -> str:
     return f"block-{block:06}.npz"
 
 
-def _arrays_of(solved: SolvedBlock) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def _arrays_of(solved: SolvedBlock) -> dict[str, Any]:
     restored = solved.restored
     arrays = {f"point_{f.name}": getattr(restored.points, f.name) for f in fields(PointSeries)}
     arrays |= {
@@ -108,7 +109,7 @@ def _arrays_of(solved: SolvedBlock) -> dict[str, np.ndarray]:  # type: ignore[ty
     }
 
 
-def _block_of(arrays: dict[str, np.ndarray]) -> SolvedBlock:  # type: ignore[type-arg]
+def _block_of(arrays: dict[str, Any]) -> SolvedBlock:
     points = PointSeries(*(arrays.pop(f"point_{f.name}") for f in fields(PointSeries)))
     parts = {
         name.removeprefix("restored_"): arrays.pop(name)

@@ -75,7 +75,7 @@ def hour_targets(
     series = PointSeries.of(points, network)
     is_joint = False
     if ramps is not None and np.isfinite(optimal).all():
-        joint = solve_multi_hour(network, *np.moveaxis(near, 2, 0), ramps, before, series)
+        joint = solve_multi_hour(network, near[..., 0], near[..., 1], ramps, before, series)
         if joint.status.solved:
             series, is_joint = joint.points, True
     return HourTargets(

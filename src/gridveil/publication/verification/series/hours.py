@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.claims import Claim, claim, number_claim, stated
 from gridveil.device import Device
 from gridveil.fidelity.base import BandKind, CostGaps
@@ -165,7 +165,7 @@ def _recomputed(files: SeriesFiles) -> Hourly:
     return Hourly(found, np.array([one.largest_violation for one in found]))
 
 
-def _of_all(name: str, near: np.ndarray, released: IntArray) -> Claim:  # type: ignore[type-arg]
+def _of_all(name: str, near: BoolArray, released: IntArray) -> Claim:
     """Return a claim about all hours, with how many it does not hold for."""
     wrong, hours = int((~near).sum()), len(released)
     found = f"the same in all {hours} hours" if not wrong else f"another in {wrong} of {hours}"
