@@ -61,7 +61,7 @@ def test_one_load_is_smoothed_as_gaussian_numbers_are(kind, frequencies, hours):
     both[: len(measure), place[0]], both[len(measure) :, place[1]] = measure, measure
     seen = made.measured(coefficients)[0].reshape(-1) / sizes[0]
     noise = np.tile(made.noise_variances()[0] / sizes[0] ** 2, 2 * made.blocks)
-    # of one load, the mean and the deviation have the same covariance; its total is itself
+    # of one load, the mean and the deviation have the same covariance
     within = both @ covariance @ both.T
     gain = 2 * covariance @ both.T @ np.linalg.inv(2 * within + np.diag(noise))
     exact = mean + gain @ (seen - both @ mean)

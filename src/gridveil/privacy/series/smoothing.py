@@ -8,9 +8,9 @@ noise of known variance V. With Gaussian numbers the best estimates are linear (
     x̂_i = μ̂ + C Aᵀ S⁻¹ R (R + V)⁻¹ (y_i − A μ̂)
 
 R is the covariance of deviations in what was measured: between S, times a scale by frequency, and
-what the private series themselves show (empirical Bayes). What shrinks every load shrinks their
-total, whose noise is small against it: the total is estimated by itself, and the loads are moved in
-proportion to their ratings to add up to it.
+what the private series themselves show (empirical Bayes). The mean μ̂ of all loads keeps their total
+from being shrunk towards the prior with each of them. Where the total was bought besides, all loads
+move in proportion to their ratings towards it, by as much as it is the more certain.
 """
 
 import math
@@ -236,27 +236,40 @@ def _smoothed(
         best = own @ _columns(_solved(own + np.diag(one), apart[same]))
         weights[same] = np.moveaxis(np.linalg.solve(view.within, best), -1, 0)
     days = view.prior.mean + view.lift(of_mean + weights)
-    parts = sizes / sizes.sum()
-    mean, noise_of_mean = np.einsum("l,lfk->fk", parts, seen), (parts[:, None] ** 2 * noise).sum(0)
-    if of_total is not None:  # the better of the two, weighted by their certainty
-        besides, its_noise = of_total
-        weight = noise_of_mean / (noise_of_mean + its_noise)
-        mean, noise_of_mean = mean + weight * (besides - mean), weight * its_noise
-    wanted = _total(view, mean, noise_of_mean, 1 + float((parts**2).sum()))
-    return np.asarray(days + wanted - np.einsum("l,lfh->fh", parts, days))
+    if of_total is None:
+        return np.asarray(days)
+    of_loads = of_mean + weights
+    return np.asarray(days + _gap_of_total(view, own, noise, of_loads, sizes, of_total))
 
 
-def _total(view: View, mean: FloatArray, noise: FloatArray, spread: float) -> FloatArray:
-    """Return the smoothed mean of all loads, weighted by their ratings, by days.
+def _gap_of_total(
+    view: View,
+    own: FloatArray,
+    noise: FloatArray,
+    of_loads: FloatArray,
+    sizes: FloatArray,
+    of_total: tuple[FloatArray, FloatArray],
+) -> FloatArray:
+    """Return by how much all loads move, in shares of ratings, where the total is known besides.
 
     Args:
         view: What is measured of the prior.
-        mean: What was measured of it.
-        noise: Its variances.
-        spread: How many times the prior's covariance it has.
+        own: R.
+        noise: The variances of what was measured of the loads.
+        of_loads: How smoothed loads depend on C Aᵀ.
+        sizes: The ratings.
+        of_total: What was measured of the total, and its variances.
     """
-    weights = spread * _solved(spread * view.within + np.diag(noise), mean - view.mean)
-    return view.prior.mean + view.lift(weights)
+    parts, loads = sizes / sizes.sum(), len(sizes)
+    besides, its_noise = of_total
+    of_one = own + np.diag(noise.mean(axis=0))
+    common = view.within - view.within @ np.linalg.solve(view.within + of_one / loads, view.within)
+    before = common + (parts**2).sum() * own
+    seen = before + np.diag((parts[:, None] ** 2 * noise).sum(axis=0))
+    after = before - before @ np.linalg.solve(seen, before)  # what is open once loads are known
+    now = view.mean + (view.within @ np.einsum("l,lfk->fk", parts, of_loads)[..., None])[..., 0]
+    moved = after @ np.linalg.solve(after + np.diag(its_noise), (besides - now)[..., None])
+    return view.lift(np.linalg.solve(view.within, moved)[..., 0])
 
 
 def _by_frequency(
