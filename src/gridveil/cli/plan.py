@@ -29,7 +29,6 @@ from gridveil.cli.options import (
 from gridveil.cli.output import console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
 from gridveil.cli.release_options import DisplayOptions
-from gridveil.opf.solvers import using
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def plan(
 
     """
     network = read_network(case, public_injections, quiet=shown.quiet)
-    with using(solver, device), display(shown.mode, agents.max_iterations) as progress:
+    with display(shown.mode, agents.max_iterations) as progress:
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         from gridveil.publication.planning import plan as forecast
 
@@ -103,6 +102,8 @@ def plan(
             **vars(fidelity),
             **chosen,
             agents=options,
+            solver=solver,
+            device=device,
             notify=progress.phase,
         )
     if output is not None:

@@ -62,6 +62,8 @@ class FidelityProblem:
     """How much the squared distance of each load counts, of shape (loads,); one number for all."""
     limits: LoadLimits | None = None
     """Public limits that the restored loads keep; the noisy ones are within them."""
+    near: OPFResult | None = None
+    """An AC-OPF of the network with loads near the noisy ones, to start from; not of raw loads."""
 
     @property
     def costs(self) -> FloatArray:

@@ -107,8 +107,9 @@ class _Search:
         self, target: FloatArray, cuts: Sequence[Cut] = (), start: Attempt | None = None
     ) -> Attempt:
         of = self.problem
+        near = None if of.near is None else of.near.point
         attempt, solves, iterations = nearest_loads(
-            of.network, target, *self.bands, cuts, start, of.weights, of.limits
+            of.network, target, *self.bands, cuts, start, of.weights, of.limits, near=near
         )
         self.solves, self.iterations = self.solves + solves, self.iterations + iterations
         return attempt
@@ -203,7 +204,7 @@ class Bilevel(FidelityMethod):
 
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads, or those of P_RBL with a status that says they do not do."""
-        search = _Search(problem)
+        search = _Search(problem, last_opf=problem.near)
         bands, _ = search.bands
         relaxed = search.nearest(problem.noisy)
         first = search.first(relaxed)

@@ -78,8 +78,17 @@ class Central(FidelityMethod):
 
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the closest loads."""
-        (found,) = self.solve_many([problem])
-        return found
+        bands, total = bands_of(problem.network, problem.target, problem.beta, problem.band)
+        attempt, solves, iterations = nearest_loads(
+            problem.network,
+            problem.noisy,
+            bands,
+            total,
+            weights=problem.weights,
+            limits=problem.limits,
+            near=None if problem.near is None else problem.near.point,
+        )
+        return Found(attempt.status, attempt.p, attempt.q, attempt.point, bands, solves, iterations)
 
     def solve_many(
         self,
@@ -91,17 +100,14 @@ class Central(FidelityMethod):
 
         All have the network and the limits of the first.
         """
-        if not problems:
-            return []
+        if len(problems) < 2:
+            return super().solve_many(problems, threads, progress)
         network, limits = problems[0].network, problems[0].limits
         bands = [bands_of(network, of.target, of.beta, of.band) for of in problems]
         sought = [
             Sought(of.noisy, of.weights, *band) for of, band in zip(problems, bands, strict=True)
         ]
-        if len(problems) == 1:
-            found = _nearest(network, sought, limits, _alone())
-        else:
-            found = _nearest(network, sought, limits, _together(threads, progress))
+        found = _nearest(network, sought, limits, _together(threads, progress))
         return [
             Found(best.status, best.p, best.q, best.point, own, solves, iterations)
             for (best, solves, iterations), (own, _) in zip(found, bands, strict=True)
@@ -118,20 +124,30 @@ def nearest_loads(
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
     watch: Watch | None = None,
+    near: OperatingPoint | None = None,
 ) -> tuple[Attempt, int, int]:
     """Solve P_RBL; return the attempt, and how many solves and iterations it took.
 
     `weights` say how much the squared distance of each load counts; without them all count alike.
     `limits` are public ones of the loads, which then keep them exactly. `watch` sees every
-    iteration and can end a solve.
+    iteration and can end a solve. `near` is an operating point of loads near the noisy ones; where
+    the solver gets nowhere from it, it starts as if nothing were known.
 
     A band of two intervals is first relaxed to its hull. Outputs that end up between the intervals
     are then held to the nearest one.
     """
     weights = np.ones(len(noisy)) if weights is None else weights
     sought = Sought(noisy, weights, bands, total)
-    (found,) = _nearest(network, [sought], limits, _alone(cuts, start, watch))
-    return found
+    solves = iterations = 0
+    if start is None and near is not None:
+        first = Attempt(Status.OPTIMAL, noisy[:, 0], noisy[:, 1], near, 0)
+        ((attempt, solves, iterations),) = _nearest(
+            network, [sought], limits, _alone(cuts, first, watch)
+        )
+        if attempt.status.solved or attempt.status is Status.STOPPED:
+            return attempt, solves, iterations
+    ((attempt, *more),) = _nearest(network, [sought], limits, _alone(cuts, start, watch))
+    return attempt, solves + more[0], iterations + more[1]
 
 
 _Solve = Callable[

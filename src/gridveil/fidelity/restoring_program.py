@@ -7,6 +7,7 @@ bands.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +107,7 @@ class RestoringProgram:
         costs = np.repeat(program.costs[:, None], count, axis=1)
         noisy, weights = np.stack([s.noisy for s in sought]), np.stack([s.weights for s in sought])
         costs[:3, :, self.p_load], costs[:3, :, self.q_load] = _load_costs(noisy, weights)
-        bounds = {
+        bounds: dict[str, Any] = {
             name: np.repeat(getattr(program, name)[None], count, axis=0)
             for name in ("x_min", "x_max", "g_min", "g_max")
         }

@@ -232,8 +232,8 @@ def solve_acopf(
             size; None takes that of `using`, or else "auto".
         device: "cpu", "gpu" or "auto", where the interior-point method solves; None takes that of
             `using`, or else "cpu".
-        near: The solution of the same network with other loads, which saves the interior-point
-            method most of its iterations; Ipopt has no use for it.
+        near: The solution of the same network with other loads: it saves the interior-point method
+            most of its iterations. Ipopt starts from its operating point.
 
     Returns:
         Dispatch, voltages, prices and flows. Look at `status` first: a network without a feasible
@@ -262,6 +262,8 @@ def _solved(
     started = time.perf_counter()
     builder = acopf_program(network)
     program = builder.build()
+    if start is None and near is not None and near.status.solved:
+        start = near.point
     first = builder.start(program, starting_point(network) if start is None else start)
     built = time.perf_counter()
     solution = minimise(program, first, watch, None if near is None else near.solution)

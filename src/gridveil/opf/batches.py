@@ -157,9 +157,13 @@ def _on_gpu(
     options: Options | None,
     multipliers: FloatArray | None,
 ) -> list[Solution]:
-    """Solve programs at once, or halves of them one after the other where memory is too small."""
+    """Solve programs at once, or halves of them one after the other where memory is too small.
+
+    Large ones are solved one by one.
+    """
     solutions: list[Solution] = []
-    todo = [which] if len(which) else []
+    at_once = len(which) if starts.shape[1] <= backend.largest_of_batch else 1
+    todo = [which[k : k + at_once] for k in range(0, len(which), max(at_once, 1))][::-1]
     while todo:
         piece = todo.pop()
         warm = None if multipliers is None else multipliers[piece]

@@ -11,6 +11,7 @@ from gridveil.arrays import FloatArray
 from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.files import csv_bytes, write_atomically
 from gridveil.network.network import Network
+from gridveil.opf.acopf import OPFResult
 from gridveil.publication.statements import (
     cost_digits,
     derived_source,
@@ -92,9 +93,13 @@ def private_costs(
         limits: See there.
     """
     result = private_opf(network, loads, weights, limits)
+    return private_costs_of(result, cost_budget), result.network.loads.values
+
+
+def private_costs_of(result: OPFResult, cost_budget: float | Fraction) -> PublicCosts:
+    """Return the costs of an AC-OPF of private loads."""
     source = private_source(float(cost_budget))
-    costs = PublicCosts(result.generator_costs, Provenance.PRIVATE, source)
-    return costs, result.network.loads.values
+    return PublicCosts(result.generator_costs, Provenance.PRIVATE, source)
 
 
 def read_costs(path: Path, source: str, network: Network) -> PublicCosts:

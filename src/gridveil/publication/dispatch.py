@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.network.network import Network
+from gridveil.opf.acopf import OPFResult
 from gridveil.publication.statements import (
     derived_source,
     dispatch_rounded,
@@ -93,9 +94,14 @@ def private_dispatch(
         limits: See there.
     """
     result = private_opf(network, loads, weights, limits)
+    return private_dispatch_of(result, cost_budget), result.network.loads.values
+
+
+def private_dispatch_of(result: OPFResult, cost_budget: float | Fraction) -> PublicDispatch:
+    """Return the dispatch of an AC-OPF of private loads."""
+    network = result.network
     source = private_source(float(cost_budget), is_proportional=not network.has_costs)
-    dispatch = PublicDispatch(result.point.p * network.base_mva, Provenance.PRIVATE, source)
-    return dispatch, result.network.loads.values
+    return PublicDispatch(result.point.p * network.base_mva, Provenance.PRIVATE, source)
 
 
 def read_dispatch(path: Path, source: str, network: Network) -> PublicDispatch:

@@ -96,6 +96,9 @@ from gridveil.publication.true_cost import stated_interval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_ROUNDING = 1e-13
+"""By how much loads differ, relatively, that were written in MW and read again."""
+
 Notify = Callable[[str], None]
 """Called with the name of each phase that begins."""
 
@@ -172,6 +175,8 @@ class Basis:
     """What of the source file is published as it stands."""
     post_processing: PostProcessing = NO_POST_PROCESSING
     """What was done to the private loads."""
+    near: OPFResult | None = None
+    """An AC-OPF of private loads, to start from."""
     target_solvers: tuple[SolverVersion, ...] = ()
     """What computed the target, if that took a solve."""
     idle: LoadList = field(default_factory=LoadList.none)
@@ -264,7 +269,7 @@ def certify(
         )
     opf = None
     if basis.band.on_costs or (basis.band is BandKind.DISPATCH and not network.has_costs):
-        opf = solve_acopf(published.network)
+        opf = _optimum(published, restored.checked, basis.near)
         if not opf.status.solved:
             raise NotSolvedError(f"the network found has no AC-OPF: {opf.status.value}{again}")
     figures = _fidelity(published, opf, basis, restored)
@@ -541,6 +546,28 @@ def _load_rows(published: PublishedCase) -> list[tuple[int, int, float, float, i
     ]
 
 
+def _optimum(
+    published: PublishedCase, checked: OPFResult | None, near: OPFResult | None
+) -> OPFResult:
+    """Return the AC-OPF of the published network: that of the method, where it was of the same.
+
+    Otherwise it starts from that or from another one near, or else from the published dispatch.
+    """
+    network = published.network
+    if checked is not None and _same_but_for_rounding(checked.network, network):
+        return replace(checked, network=network, violations=violations(network, checked.point))
+    start = published.point if checked is None and near is None else None
+    return solve_acopf(network, start=start, near=checked or near)
+
+
+def _same_but_for_rounding(one: Network, other: Network) -> bool:
+    """Whether networks are the same, but for loads that went through MW and back."""
+    parts = ("buses", "generators", "lines")
+    same = all(getattr(one, part) == getattr(other, part) for part in parts)
+    apart = np.abs(one.loads.values - other.loads.values)
+    return same and bool(np.all(apart <= _ROUNDING * (1 + np.abs(other.loads.values))))
+
+
 def _solves(basis: Basis, restored: Restored, opf: OPFResult | None) -> list[StatedSolve]:
     """Return what solved the central programs of a release: target, restoring, AC-OPF."""
     parts = {
@@ -560,7 +587,7 @@ def _software(agents_on_gpu: bool, solves: Sequence[StatedSolve]) -> dict[str, s
 
     So are the compiler of agents on a GPU, and what the interior-point method needs on one.
     """
-    on_gpu = any(solve.device == Device.GPU for solve in solves)
+    on_gpu = any(solve.device == Device.GPU.value for solve in solves)
     packages = [
         *PACKAGES,
         *((GPU_PACKAGE,) if agents_on_gpu else ()),

@@ -590,7 +590,8 @@ class ReleasePlan:
         except NotSolvedError as error:
             raise NotSolvedError(f"{error}. {self._kept}") from None
         solvers = (*basis.target_solvers, *record.solvers)
-        basis = replace(basis, target=target, target_solvers=solvers)
+        near = problems[0].near
+        basis = replace(basis, target=target, target_solvers=solvers, near=near)
         for i, problem in enumerate(problems):
             notify("fidelity phase" if not i else "fidelity phase, from loads that work")
             is_cut_off = False

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from gridveil.admm.options import AgentOptions
 from gridveil.defaults import BETA, CALIBRATION, EPSILON
+from gridveil.device import Device
 from gridveil.errors import GridveilError
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
+from gridveil.opf.solvers import Solver, using
 from gridveil.privacy.bounds import PublicBounds
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.choice import noise_choice
@@ -71,6 +73,8 @@ def plan(
     draws: int = DRAWS,
     seed: int = 1,
     quick: bool = False,
+    solver: Solver | str | None = None,
+    device: Device | str | None = None,
     notify: Notify = lambda _: None,
 ) -> Outlook:
     """Forecast a release and its neighbours by simulation: nothing is drawn or spent.
@@ -109,6 +113,8 @@ def plan(
         draws: How many whole releases are simulated for each setting.
         seed: Of the simulated noise and of made-up loads.
         quick: Restore nothing: figures of the noise alone.
+        solver: What solves central programs: "ipopt", "interior-point" or "auto".
+        device: Where they are solved, and where agents run: "cpu", "gpu" or "auto".
         notify: Called with what is being done, and how long it may still take.
 
     Example:
@@ -147,6 +153,20 @@ def plan(
         "register": register,
         "new_register": new_register,
     }
+    with using(solver, device):
+        return _outlook(network, asked, source, draws, seed, quick, ledger, notify)
+
+
+def _outlook(
+    network: Network,
+    asked: ReleaseChoices,
+    source: LoadsFrom,
+    draws: int,
+    seed: int,
+    quick: bool,
+    ledger: Ledger | str | Path | None,
+    notify: Notify,
+) -> Outlook:
     planned = plan_release(network, ledger=ledger, **asked)
     others = [
         (name, _planned(network, changed, ledger)) for name, changed in _neighbours(asked, planned)

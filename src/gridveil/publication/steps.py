@@ -56,11 +56,12 @@ class Steps:
         """Return costs or dispatch, and the problems of the fidelity phase in the order to try.
 
         Private costs, or a private dispatch, are those of loads that work, the bias of their noise
-        taken out. So where nothing else is found from the private loads, it is from these.
+        taken out. So where nothing else is found from the private loads, it is from these. Their
+        AC-OPF is where solves start; one of raw loads never is.
         """
         done, target = self.post_processing, self.target
         processed = done.applied_to(private, self.mechanism)
-        draws = [processed]
+        draws, near = [processed], None
         if target is None and self.band is not BandKind.NONE:
             loads = np.stack([processed.p, processed.q], axis=1)
             weights = metric_weights(processed.guarantee, loads)
@@ -68,11 +69,11 @@ class Steps:
             found, near = private_target(
                 network, self.band, unbiased, self.cost_budget, weights, done.limits
             )
-            target = found.for_beta(self.beta, network)
-            if not np.array_equal(near, unbiased):
-                draws.append(replace(processed, p=near[:, 0], q=near[:, 1]))
+            target, works = found.for_beta(self.beta, network), near.network.loads.values
+            if not np.array_equal(works, unbiased):
+                draws.append(replace(processed, p=works[:, 0], q=works[:, 1]))
         values = np.zeros(0) if target is None else target.for_fidelity(network.base_mva)
         problems = fidelity_problems(
             network, draws, values, self.beta, self.method, self.band, done.limits
         )
-        return target, problems
+        return target, [replace(problem, near=near) for problem in problems]

@@ -16,22 +16,23 @@ from gridveil.fidelity.phase import check_has_costs
 from gridveil.fidelity.registry import band_kind
 from gridveil.network.marginal_costs import is_table_of_marginal_costs, with_marginal_costs
 from gridveil.network.network import Network
+from gridveil.opf.acopf import OPFResult
 from gridveil.publication.costs import (
     CostsLike,
     PublicCosts,
     as_public_costs,
     derived_costs,
-    private_costs,
+    private_costs_of,
 )
 from gridveil.publication.dispatch import (
     DispatchLike,
     PublicDispatch,
     as_public_dispatch,
     derived_dispatch,
-    private_dispatch,
+    private_dispatch_of,
 )
 from gridveil.publication.statements import derived_source, private_source
-from gridveil.publication.targets import Provenance, Target, provenance_of
+from gridveil.publication.targets import Provenance, Target, private_opf, provenance_of
 
 
 @dataclass(frozen=True)
@@ -119,13 +120,14 @@ def private_target(
     cost_budget: Fraction,
     weights: FloatArray,
     limits: LoadLimits | None,
-) -> tuple[Target, FloatArray]:
-    """Return what a band is around, computed from the private loads, and the loads it belongs to.
+) -> tuple[Target, OPFResult]:
+    """Return what a band is around, computed from the private loads, and the AC-OPF it is of.
 
     See `private_opf` for the arguments.
     """
-    private = private_costs if band.on_costs else private_dispatch
-    return private(network, loads, cost_budget, weights, limits)
+    result = private_opf(network, loads, weights, limits)
+    made = private_costs_of if band.on_costs else private_dispatch_of
+    return made(result, cost_budget), result
 
 
 def _band(

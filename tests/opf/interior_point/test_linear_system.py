@@ -6,6 +6,7 @@ from scipy.sparse import coo_array
 
 from gridveil import load_case
 from gridveil.opf.acopf import acopf_program
+from gridveil.opf.interior_point import linear_system
 from gridveil.opf.interior_point import structure as patterns
 from gridveil.opf.interior_point.cpu.backend import CPU
 from gridveil.opf.interior_point.linear_system import Effort, LinearSystem, Matrices
@@ -44,8 +45,8 @@ def dense(structure, jacobian, hessian):
     return j, h + np.tril(h, -1).T
 
 
-@pytest.mark.parametrize("stiffest", [1e2, 1e12])
-def test_steps_solve_the_whole_system(system, stiffest):
+def solved(system, stiffest):
+    """A step for a random right-hand side, that side, and the whole matrix."""
     structure, operations, jacobian, hessian, moves = system
     n, rows = structure.variables, structure.rows
     sigma = np.exp(RANDOM.uniform(0, np.log(stiffest), (1, n + rows)))
@@ -54,13 +55,31 @@ def test_steps_solve_the_whole_system(system, stiffest):
     active = np.ones(1, dtype=bool)
     assert solver.factorise(Matrices(hessian, jacobian, sigma, moves), active).all()
     r1, r2 = RANDOM.normal(size=(1, n)), RANDOM.normal(size=(1, rows))
-    dx, dy = solver.solve(r1, r2, active)
+    step = np.concatenate(solver.solve(r1, r2, active), axis=1)[0]
     j, h = dense(structure, jacobian, hessian)
     flexible = np.where(moves[0, n:], 1 / sigma[0, n:], 0.0)
     whole = np.block([[h + np.diag(sigma[0, :n]), j.T], [j, -np.diag(flexible)]])
-    expected = np.linalg.solve(whole, np.concatenate([r1[0], r2[0]]))
-    scale = np.abs(expected).max()
-    assert np.abs(np.concatenate([dx[0], dy[0]]) - expected).max() < 1e-7 * scale
+    return step, np.concatenate([r1[0], r2[0]]), whole
+
+
+@pytest.mark.parametrize("stiffest", [1e2, 1e12])
+def test_steps_solve_the_whole_system(system, stiffest, monkeypatch):
+    monkeypatch.setattr(linear_system, "_FALL", 1e-10)
+    monkeypatch.setattr(linear_system, "_SHARE", 1e-10)
+    step, right, whole = solved(system, stiffest)
+    expected = np.linalg.solve(whole, right)
+    assert np.abs(step - expected).max() < 1e-7 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("stiffest", [1e2, 1e12])
+def test_conjugate_gradients_that_end_early_leave_little_and_of_the_rows_alone(system, stiffest):
+    step, right, whole = solved(system, stiffest)
+    n = system[0].variables
+    left = right - whole @ step
+    assert np.linalg.norm(left[:n]) < 1e-5 * np.linalg.norm(right)
+    assert np.linalg.norm(left[n:]) < 1e-3 * np.linalg.norm(right[n:])
+    expected = np.linalg.solve(whole, right)
+    assert np.linalg.norm(step - expected) < 1e-2 * np.linalg.norm(expected)
 
 
 def test_curvature_is_added_until_the_system_has_the_right_inertia(system):

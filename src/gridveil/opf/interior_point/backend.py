@@ -88,6 +88,9 @@ class Backend(Protocol):
     shrinks_below: float
     """The batch shrinks to the instances that still run when they are fewer than this share."""
 
+    largest_of_batch: int
+    """The most variables that the programs of a batch of several may have."""
+
     def ordering(self, pattern: csr_array) -> IntArray:
         """Return the order in which the variables of a symmetric pattern are eliminated."""
         ...

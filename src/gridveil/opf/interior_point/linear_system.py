@@ -8,7 +8,7 @@ Each row has a weight w with w D ≤ 1. With Δy = u + w (J Δx − r₂) it bec
 
     K_w = K + Jᵀ w J                                           one factorisation, no pivoting
     (J K_w⁻¹ Jᵀ + D′) u = J K_w⁻¹ (r₁ + Jᵀ w r₂) − r₂,    D′ = D/(1 − w D), by conjugate gradients
-    Δx = K_w⁻¹ (r₁ + Jᵀ (w r₂ − u)).
+    Δx = K_w⁻¹ (r₁ + Jᵀ (w r₂ − u)), which they carry along.
 
 Where w = 1/D, u is 0: such rows are condensed. Weights are capped by what rounding allows
 (Γ/‖J_i‖²): equalities and inequalities with a larger 1/D are left to the conjugate gradients. That
@@ -31,10 +31,14 @@ _HEAVIEST = 1e8
 _GAMMA, _GAMMA_MIN, _GAMMA_MAX = 1e10, 1e6, 1e12
 _STEPS = 60
 """Conjugate-gradient steps of a solve."""
-_MANY_STEPS = 25
-_PRECISION = 1e-10
+_MANY_STEPS = 10
+_FALL, _SHARE, _FLOOR = 1e-2, 1e-4, 1e-10
+"""Conjugate gradients end when their residual has fallen by the first factor in the norm of the
+weights, and is below the second times ‖r₂‖ or below the third."""
+_PRECISION = 1e-6
+"""Relative residual of the first equation that a refinement follows; only rounding makes it."""
 _GOOD, _BAD = 1e-8, 1e-6
-"""Relative residuals of the whole system."""
+"""Relative residuals with which Γ may rise and must fall."""
 _EPSILON = 2.2e-16
 _DELTA_FIRST, _DELTA_LEAST, _DELTA_MOST = 1e-4, 1e-20, 1e40
 
@@ -94,7 +98,10 @@ class Gradients:
     back: Array
     """Jᵀ p."""
     rz: Array
+    enough: Array
+    """What rz must fall below."""
     goal: Array
+    """What ‖r‖ must fall below."""
     progress: Array
     """Whether each instance still runs (1 or 0), and its steps so far."""
 
@@ -118,6 +125,7 @@ class LinearSystem:
         equations = _Equations(xp, operations, structure.variables)
         once = Reuse.OVERWRITTEN
         self._weigh = backend.recorded(equations.weights, reuse=once)
+        self._goal = backend.recorded(equations.goal, reuse=once)
         self._right_side = backend.recorded(equations.right_side, reuse=once)
         self._start = backend.recorded(equations.start, reuse=once)
         self._advance = backend.recorded(equations.advance, reuse=Reuse.CARRIED)
@@ -163,16 +171,17 @@ class LinearSystem:
         return delta
 
     def solve(self, r1: Array, r2: Array, active: BoolArray) -> tuple[Array, Array]:
-        """Return Δx and Δy, refined once on the whole system.
+        """Return Δx and Δy; refined where rounding has left too much of the whole system.
 
         The next solution may stand in the place of this one.
         """
-        once = self._once(r1, r2, active)
-        dx, dy, e1, e2, norms = self._finish(*once, r1, r2, self._matrices, self._weights)
-        size, error = self._host(norms)
-        coarse = active & (error > _PRECISION * size)
+        goal = self._goal(r2)
+        once = self._once(r1, r2, goal, active)
+        dx, dy, e1, e2, norms = self._finish(*once, r1, r2, goal, self._matrices, self._weights)
+        size, error, e2_norm, e2_goal = self._host(norms)
+        coarse = active & ((error > _PRECISION * size) | (e2_norm > 10 * e2_goal))
         if coarse.any():
-            more = self._once(e1, e2, coarse)
+            more = self._once(e1, e2, goal, coarse)
             dx, dy, norms = self._improve(
                 *more, e1, e2, dx, dy, r1, r2, self._matrices, self._weights, coarse
             )
@@ -189,11 +198,11 @@ class LinearSystem:
         factor = np.where(down, 0.1, np.where(up, 10.0, 1.0))
         self._gamma = np.clip(self._gamma * factor, _GAMMA_MIN, _GAMMA_MAX)
 
-    def _once(self, r1: Array, r2: Array, active: BoolArray) -> tuple[Array, Array]:
+    def _once(self, r1: Array, r2: Array, goal: Array, active: BoolArray) -> tuple[Array, Array]:
         """Return Δx, and u by conjugate gradients; u is 0 where rows are condensed."""
         jacobian, weights = self._matrices.jacobian, self._weights
         first = self._matrix.solve(self._right_side(r1, r2, jacobian, weights))
-        state = self._start(first, r2, jacobian, weights, active)
+        state = self._start(first, r2, goal, jacobian, weights, active)
         for step in range(_STEPS):
             if step % self._checked == 0 and not self._host(state.progress)[0].any():
                 break
@@ -236,11 +245,17 @@ class _Equations:
             xp.where(free, shift, 1.0),
         )  # fmt: skip
 
+    def goal(self, r2: Array) -> Array:
+        """Return how small the residual of the conjugate gradients must be."""
+        return self.xp.maximum(_SHARE * self._norm(r2), _FLOOR)
+
     def right_side(self, r1: Array, r2: Array, jacobian: Array, w: Weights) -> Array:
         """Return r₁ + Jᵀ w r₂."""
         return r1 + self.operations.transposed_times(jacobian, w.weight * r2)
 
-    def start(self, x: Array, r2: Array, jacobian: Array, w: Weights, active: Array) -> Gradients:
+    def start(
+        self, x: Array, r2: Array, goal: Array, jacobian: Array, w: Weights, active: Array
+    ) -> Gradients:
         """Return the first state of the conjugate gradients, at u = 0."""
         xp = self.xp
         r = self.operations.times(jacobian, x) - r2
@@ -251,7 +266,7 @@ class _Equations:
         return Gradients(
             u=xp.zeros_like(r), x=x.copy(), r=r, p=z,
             back=self.operations.transposed_times(jacobian, z),
-            rz=rz, goal=_PRECISION**2 * rz, progress=stacked([running, xp.zeros_like(rz)]),
+            rz=rz, enough=_FALL**2 * rz, goal=goal, progress=stacked([running, xp.zeros_like(rz)]),
         )  # fmt: skip
 
     def advance(self, s: Gradients, back: Array, jacobian: Array, w: Weights) -> Gradients:
@@ -265,22 +280,35 @@ class _Equations:
         z = w.preconditioner * r
         rz = (r * z).sum(axis=1)
         steps = s.progress[1] + running
-        goes_on = running & (rz > s.goal)
+        goes_on = running & ((rz > s.enough) | (self._norm(r) > s.goal))
         p = z + xp.where(goes_on, rz / xp.where(goes_on, s.rz, 1.0), 0.0)[:, None] * s.p
         return Gradients(
             u=s.u + alpha * s.p, x=s.x - alpha * back, r=r, p=p,
-            back=operations.transposed_times(jacobian, p), rz=rz, goal=s.goal,
+            back=operations.transposed_times(jacobian, p), rz=rz, enough=s.enough, goal=s.goal,
             progress=stacked([goes_on.astype(float), steps]),
         )  # fmt: skip
 
     def finish(
-        self, dx: Array, u: Array, r1: Array, r2: Array, matrices: Matrices, w: Weights
+        self,
+        dx: Array,
+        u: Array,
+        r1: Array,
+        r2: Array,
+        goal: Array,
+        matrices: Matrices,
+        w: Weights,
     ) -> tuple[Array, ...]:
-        """Return Δx, Δy, what they leave of both sides, and the norms of both."""
-        dy = u + w.weight * (self.operations.times(matrices.jacobian, dx) - r2)
+        """Return Δx, Δy, what they leave of both sides, and norms: of the sides, of what is left.
+
+        The last of the norms is the goal of that of the second side.
+        """
+        dy = self._dy(dx, u, r2, matrices, w)
         e1, e2 = self._residuals(r1, r2, dx, dy, matrices, w)
-        norms = stacked([self._norm(r1, r2) + 1e-300, self._norm(e1, e2)])
-        return dx, dy, e1, e2, norms
+        norms = (self._norm(r1, r2) + 1e-300, self._norm(e1), self._norm(e2), goal)
+        return dx, dy, e1, e2, stacked(norms)
+
+    def _dy(self, dx: Array, u: Array, r2: Array, matrices: Matrices, w: Weights) -> Array:
+        return u + w.weight * (self.operations.times(matrices.jacobian, dx) - r2)
 
     def improved(
         self,
@@ -296,16 +324,19 @@ class _Equations:
         w: Weights,
         which: Array,
     ) -> tuple[Array, Array, Array]:
-        """Return Δx and Δy with a correction where it helps, and the norms after it."""
+        """Return Δx and Δy with a correction where it helps, and two norms after it.
+
+        They are those of both right-hand sides, and of what is left of the first.
+        """
         xp = self.xp
-        _, more_y, *_ = self.finish(more_x, u, e1, e2, matrices, w)
+        more_y = self._dy(more_x, u, e2, matrices, w)
         left = self._residuals(r1, r2, dx + more_x, dy + more_y, matrices, w)
         before, after = self._norm(e1, e2), self._norm(*left)
         better = which & (after < before)
         dx = xp.where(better[:, None], dx + more_x, dx)
         dy = xp.where(better[:, None], dy + more_y, dy)
-        norms = stacked([self._norm(r1, r2) + 1e-300, xp.where(better, after, before)])
-        return dx, dy, norms
+        error = xp.where(better, self._norm(left[0]), self._norm(e1))
+        return dx, dy, stacked([self._norm(r1, r2) + 1e-300, error])
 
     def _residuals(
         self, r1: Array, r2: Array, dx: Array, dy: Array, matrices: Matrices, w: Weights

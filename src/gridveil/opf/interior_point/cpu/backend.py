@@ -1,5 +1,6 @@
 """The method's loops and its factorisation on a CPU."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +22,7 @@ class CPU:
 
     placement: Placement = HOST
     shrinks_below = 0.9
+    largest_of_batch = sys.maxsize
 
     def ordering(self, pattern: csr_array) -> IntArray:
         """Return an approximate minimum degree ordering."""

@@ -50,6 +50,8 @@ def _plan_smallest_matrix() -> None:
     import cupy
 
     from gridveil.opf.interior_point.cuda.cudss import CuDSS
+    from gridveil.opf.interior_point.cuda.recording import on_stream
 
-    start, column = cupy.asarray([0, 1], "int32"), cupy.zeros(1, "int32")
-    CuDSS(start, column, cupy.ones(1)).factorise()
+    with on_stream():
+        start, column = cupy.asarray([0, 1], "int32"), cupy.zeros(1, "int32")
+        CuDSS(start, column, cupy.ones(1)).factorise()

@@ -23,6 +23,8 @@ from gridveil.opf.interior_point.structure import Structure
 from gridveil.opf.placement import Placement
 
 _WARP = 32
+_ORDERED_BY_CUDSS = 20_000
+"""Variables from which on programs are solved one by one, and their matrices by cuDSS."""
 _STEPS_BETWEEN_CHECKS = 3
 _SLOW_STEPS = 50_000
 """Variables from which on a step of conjugate gradients takes longer than to ask who still runs."""
@@ -32,13 +34,16 @@ class GPU:
     """The current GPU."""
 
     shrinks_below = 0.5
+    largest_of_batch = _ORDERED_BY_CUDSS
 
     def __init__(self) -> None:
         """Take the current GPU of CuPy."""
         self.placement: Placement = GPUPlacement()
 
     def ordering(self, pattern: csr_array) -> IntArray:
-        """Return an approximate minimum degree ordering; cuDSS has its own on top."""
+        """Return an approximate minimum degree ordering, or none where cuDSS has its own alone."""
+        if pattern.shape[0] > _ORDERED_BY_CUDSS:
+            return np.arange(pattern.shape[0])
         return minimum_degree_ordering(pattern)
 
     def operations(self, structure: Structure) -> "GPUOperations":

@@ -13,6 +13,7 @@ from typing import Any
 
 from gridveil.device import DeviceError
 from gridveil.opf.interior_point.backend import Array
+from gridveil.opf.interior_point.cuda.recording import process_stream
 
 _CALLS = {
     "cudssCreate": [POINTER(c_void_p)],
@@ -75,12 +76,14 @@ class CuDSS:
                 "MatrixCreateDn", byref(matrix), n, 1, n, buffer.data.ptr, _DOUBLE, _BY_COLUMNS
             )
         self._execute(_ANALYSIS)
-        self._phase = _FACTORISATION
+        self._is_factorised = False
 
     def factorise(self) -> int:
         """Factorise the matrix as its buffer has it now; return how many pivots are negative."""
-        self._execute(self._phase)
-        self._phase = _REFACTORISATION
+        if not self._is_factorised:
+            self._execute(_FACTORISATION)
+            self._is_factorised = True
+        self._execute(_REFACTORISATION)
         inertia, written = (c_int * 2)(), c_size_t()
         self._call("DataGet", self._handle, self._data, _INERTIA, byref(inertia), 8, byref(written))
         return self._n - inertia[0]
@@ -117,12 +120,10 @@ def _check(name: str, status: int) -> None:
 
 @cache
 def _handle() -> c_void_p:
-    """Return the handle of this process, on the stream of CuPy."""
-    import cupy
-
+    """Return the handle of this process, on the stream of all our work."""
     library, handle = _library(), c_void_p()
     _check("Create", library.cudssCreate(byref(handle)))
-    _check("SetStream", library.cudssSetStream(handle, cupy.cuda.get_current_stream().ptr))
+    _check("SetStream", library.cudssSetStream(handle, process_stream().ptr))
     return handle
 
 

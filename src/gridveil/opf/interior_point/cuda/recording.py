@@ -72,22 +72,11 @@ class _Recording:
         places: list[Any] | None,
         reuse: Reuse,
     ) -> None:
-        import cupy
-
         self._inputs = inputs
         self._seen: list[Any] = [None] * len(inputs)
-        arguments = _put_together(form, iter(self._inputs))
         self._stream, self._copied = process_stream(), reuse is Reuse.NONE
-        inside: list[Any] = []
-        with cupy.cuda.using_allocator(memory_of_recordings().malloc):
-            self._stream.begin_capture()
-            try:
-                self._form = _taken_apart(function(*arguments), inside)
-                self.outputs = places or _in_main_pool(inside)
-                for target, source in zip(self.outputs, inside, strict=True):
-                    cupy.copyto(target, source)
-            finally:
-                self._graph = self._stream.end_capture()
+        arguments = _put_together(form, iter(self._inputs))
+        self._graph, self._form, self.outputs = _captured(function, arguments, places)
         self._result = _put_together(self._form, iter(self.outputs))
         if not self._copied:
             for array in self.outputs:
@@ -104,7 +93,7 @@ class _Recording:
                 continue
             _copy(leaf, target, self._stream)
             # Numbers of instances, in memory, and arrays at fixed places change in place.
-            changes = isinstance(leaf, np.ndarray) or is_at_fixed_place(leaf)
+            changes = _is_in_memory(leaf) or is_at_fixed_place(leaf)
             self._seen[place] = None if changes or is_at_fixed_place(target) else leaf
         return self.launch()
 
@@ -114,6 +103,26 @@ class _Recording:
         if self._copied:
             return _put_together(self._form, (output.copy() for output in self.outputs))
         return self._result
+
+
+def _captured(
+    function: Callable[..., Any], arguments: Any, places: list[Any] | None
+) -> tuple[Any, Any, list[Any]]:
+    """Return the graph of a function, the form of its result, and where its arrays stand."""
+    import cupy
+
+    stream = process_stream()
+    inside: list[Any] = []
+    with cupy.cuda.using_allocator(memory_of_recordings().malloc):
+        stream.begin_capture()
+        try:
+            form = _taken_apart(function(*arguments), inside)
+            outputs = places or _in_main_pool(inside)
+            for target, source in zip(outputs, inside, strict=True):
+                cupy.copyto(target, source)
+        finally:
+            graph = stream.end_capture()
+    return graph, form, outputs
 
 
 def _inputs(leaves: list[Any], carried: list[Any]) -> list[Any]:
@@ -155,11 +164,15 @@ def _leaves_of(value: Any) -> list[Any]:
     return leaves
 
 
+def _is_in_memory(array: Any) -> bool:
+    return isinstance(array, np.ndarray)
+
+
 def _copy(leaf: Any, target: Array, stream: Any) -> None:
     """Copy an array, from memory too, to where a recording reads it."""
     import cupy
 
-    if isinstance(leaf, np.ndarray):
+    if _is_in_memory(leaf):
         target.set(np.ascontiguousarray(leaf), stream=stream)
     elif leaf.flags.c_contiguous:
         target.data.copy_from_device_async(leaf.data, leaf.nbytes, stream=stream)
