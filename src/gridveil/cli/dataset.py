@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from gridveil.cli.options import JsonOption, SolverOption
+from gridveil.cli.options import DeviceOption, JsonOption, SolverOption
 from gridveil.cli.output import console, error_console, print_json
 from gridveil.cli.sweep import WorkersOption
 
@@ -25,6 +25,7 @@ def dataset(
         float, typer.Option(help="P and Q of each load are scaled besides by 1 ± this.")
     ] = 0.1,
     solver: SolverOption = None,
+    device: DeviceOption = None,
     workers: WorkersOption = -1,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,6 +51,7 @@ def dataset(
             common=common,
             own=own,
             solver=solver,
+            device=device,
             workers=workers,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )

@@ -11,6 +11,7 @@ from gridveil.errors import GridveilError
 from gridveil.experiments.dataset import make
 from gridveil.experiments.dataset.make import dataset
 from gridveil.experiments.dataset.perturbations import Perturbations, scenario
+from gridveil.experiments.dataset.samples import rate_prices
 from gridveil.experiments.dataset.source import read_released_loads
 from gridveil.network.library import load_case
 from gridveil.opf.acopf import solve_acopf
@@ -85,6 +86,19 @@ def test_duals_are_what_costs_change_by(made):
         costs.append(solve_acopf(other.with_loads(p, q)).cost)
     saved = (costs[1] - costs[0]) / (2 * step * BASE)
     assert lines.rate_price.iloc[0] == pytest.approx(saved, rel=1e-2)
+
+
+def test_solvers_agree_on_duals(made):
+    found = tables(made / "samples")
+    loads = loads_of(
+        found["loads"], int(found["lines"].scenario[found["lines"].rate_price > 1].iloc[0])
+    )
+    both = [
+        rate_prices(solve_acopf(NETWORK.with_loads(*loads), solver=solver))
+        for solver in ("ipopt", "interior-point")
+    ]
+    assert both[0].max() > 1
+    np.testing.assert_allclose(*both, atol=1e-3)
 
 
 def test_loads_are_released_ones_within_the_factors(made):

@@ -19,6 +19,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from pyarrow import parquet
 
+from gridveil.device import Device, as_device
 from gridveil.errors import GridveilError
 from gridveil.experiments.dataset.perturbations import Perturbations, Scenario, scenario
 from gridveil.experiments.dataset.samples import SCENARIOS, TABLES, samples
@@ -26,7 +27,7 @@ from gridveil.experiments.dataset.source import ReleasedLoads, read_released_loa
 from gridveil.experiments.sweep import check_workers
 from gridveil.files import read_file, write_atomically
 from gridveil.network.network import Network
-from gridveil.opf.solvers import Solver, as_solver
+from gridveil.opf.solvers import Solver, as_solver, using
 from gridveil.publication.folder import NETWORK
 
 ABOUT = "dataset.json"
@@ -36,6 +37,14 @@ _BUSES_OF_A_BLOCK = 2000
 _MOST_OF_A_BLOCK = 100
 
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What solves, and where; None is what holds without a choice."""
+
+    solver: Solver | None
+    device: Device | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,7 @@ def dataset(
     common: float = 0.1,
     own: float = 0.1,
     solver: Solver | str | None = None,
+    device: Device | str | None = None,
     workers: int = -1,
     progress: Progress | None = None,
 ) -> DatasetSummary:
@@ -74,7 +84,8 @@ def dataset(
         common: How far all loads of a scenario may be scaled alike: by 1 ± this.
         own: How far P and Q of each load may be scaled besides.
         solver: As for `solve_acopf`.
-        workers: Processes; −1 is one per core.
+        device: As for `solve_acopf`.
+        workers: Processes; −1 is one per core, or one in all for a GPU.
         progress: Called with the number of scenarios done, and of all.
 
     Raises:
@@ -92,7 +103,13 @@ def dataset(
     if scenarios < 1:
         raise GridveilError("--scenarios: at least 1")
     check_workers(workers)
-    chosen = None if solver is None else as_solver(solver)
+    place = Place(
+        None if solver is None else as_solver(solver), None if device is None else as_device(device)
+    )
+    with using(place.solver, place.device):  # a missing GPU is refused before any work
+        pass
+    if place.device is Device.GPU and workers == -1:
+        workers = 1  # each would allocate all free memory
     drawn, folder = Perturbations(seed, common, own), Path(output)
     loads = read_released_loads(Path(source))
     about = {
@@ -102,13 +119,14 @@ def dataset(
         "released_hours": len(loads.times),
         "scenarios": scenarios,
         "perturbations": asdict(drawn),
-        "solver": None if chosen is None else chosen.value,
+        "solver": None if place.solver is None else place.solver.value,
+        "device": None if place.device is None else place.device.value,
     }
     size = min(_MOST_OF_A_BLOCK, max(1, _BUSES_OF_A_BLOCK // len(loads.network.buses)))
     blocks = [range(i, min(i + size, scenarios)) for i in range(0, scenarios, size)]
     if _begin(folder, about, loads):
         missing = [block for block in blocks if not _part(folder, SCENARIOS, block).exists()]
-        _solve(folder, missing, loads, drawn, chosen, workers, scenarios, progress)
+        _solve(folder, missing, loads, drawn, place, workers, scenarios, progress)
         _finish(folder, blocks)
     solved = pc.sum(parquet.read_table(folder / f"{SCENARIOS}.parquet")["solved"]).as_py()
     return DatasetSummary(folder, scenarios, int(solved))
@@ -137,7 +155,7 @@ def _solve(
     missing: list[range],
     loads: ReleasedLoads,
     drawn: Perturbations,
-    solver: Solver | None,
+    place: Place,
     workers: int,
     scenarios: int,
     progress: Progress | None,
@@ -148,7 +166,7 @@ def _solve(
         progress(done, scenarios)
     tasks = ([scenario(number, loads, drawn) for number in block] for block in missing)
     pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    found = pool(delayed(_block)(loads.network, block, solver) for block in tasks)
+    found = pool(delayed(_block)(loads.network, block, place) for block in tasks)
     for first, tables in found:
         block = range(first, first + len(tables[SCENARIOS]))
         for name in TABLES:  # scenarios last: with them a block is whole
@@ -158,10 +176,9 @@ def _solve(
             progress(done, scenarios)
 
 
-def _block(
-    network: Network, scenarios: list[Scenario], solver: Solver | None
-) -> tuple[int, dict[str, Any]]:
-    return scenarios[0].number, samples(network, scenarios, solver)
+def _block(network: Network, scenarios: list[Scenario], place: Place) -> tuple[int, dict[str, Any]]:
+    with using(place.solver, place.device):
+        return scenarios[0].number, samples(network, scenarios)
 
 
 def _finish(folder: Path, blocks: list[range]) -> None:

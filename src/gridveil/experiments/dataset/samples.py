@@ -22,7 +22,6 @@ from gridveil.arrays import FloatArray
 from gridveil.experiments.dataset.perturbations import Scenario
 from gridveil.network.network import Component, Network
 from gridveil.opf.acopf import OPFResult, acopf_program, solve_acopf
-from gridveil.opf.solvers import Solver, using
 
 SCENARIOS = "scenarios"
 COMPONENTS: dict[Component, tuple[str, ...]] = {
@@ -41,29 +40,26 @@ _SCENARIO = pa.schema(
 )  # fmt: skip
 
 
-def samples(
-    network: Network, scenarios: Sequence[Scenario], solver: Solver | str | None
-) -> dict[str, pa.Table]:
+def samples(network: Network, scenarios: Sequence[Scenario]) -> dict[str, pa.Table]:
     """Solve scenarios and return the rows of each table, by its name."""
     rows: list[dict[str, Any]] = []
     parts: dict[str, list[pa.Table]] = {component: [] for component in COMPONENTS}
-    with using(solver):
-        for one in scenarios:
-            result = solve_acopf(network.with_loads(one.p, one.q))
-            solved = result.status.solved
-            rows.append(
-                {
-                    "scenario": one.number,
-                    "time": np.datetime64(one.time.removesuffix("Z")).item() if one.time else None,
-                    "common_factor": one.common_factor,
-                    "status": result.status.name.lower(),
-                    "solved": solved,
-                    "cost": result.cost if solved else None,
-                    "max_violation": result.max_violation if solved else None,
-                }
-            )
-            for component, columns in COMPONENTS.items():
-                parts[component].append(_rows(result, component, columns, one.number, solved))
+    for one in scenarios:
+        result = solve_acopf(network.with_loads(one.p, one.q))
+        solved = result.status.solved
+        rows.append(
+            {
+                "scenario": one.number,
+                "time": np.datetime64(one.time.removesuffix("Z")).item() if one.time else None,
+                "common_factor": one.common_factor,
+                "status": result.status.name.lower(),
+                "solved": solved,
+                "cost": result.cost if solved else None,
+                "max_violation": result.max_violation if solved else None,
+            }
+        )
+        for component, columns in COMPONENTS.items():
+            parts[component].append(_rows(result, component, columns, one.number, solved))
     tables = {component: pa.concat_tables(several) for component, several in parts.items()}
     return {**tables, SCENARIOS: pa.Table.from_pylist(rows, schema=_SCENARIO)}
 

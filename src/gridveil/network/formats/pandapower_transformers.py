@@ -48,8 +48,8 @@ def _charging_to_shunts(ppc: dict[str, Any], lines: IntArray, ends: tuple[IntArr
 def _turn(branch: Any, lines: IntArray) -> None:
     """Turn branches without charging around: seen from the other end, a tap τ is 1/τ."""
     tap = branch[lines, _BRANCH["ratio"]]
-    ends = [_BRANCH["fbus"], _BRANCH["tbus"]]
-    branch[np.ix_(lines, ends)] = branch[np.ix_(lines, ends[::-1])]
+    ends = np.array([_BRANCH["fbus"], _BRANCH["tbus"]])
+    branch[lines[:, None], ends] = branch[lines[:, None], ends[::-1]]
     for name in ("r", "x"):
         branch[lines, _BRANCH[name]] *= tap**2
     branch[lines, _BRANCH["ratio"]] = 1 / tap
