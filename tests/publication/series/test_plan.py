@@ -17,10 +17,12 @@ from gridveil.privacy.series.mechanism import SeriesMechanism
 from gridveil.publication.case_file import blank
 from gridveil.publication.series import make
 from gridveil.publication.series.plan import plan_series_release, release_series
+from gridveil.publication.series.run import solve_series
 from gridveil.publication.series.scan import refuse_series_matches
+from gridveil.publication.series.state import NO_STATE
 from gridveil.publication.verification.recompute import recompute
 from gridveil.publication.verification.series.files import SeriesFiles
-from gridveil.publication.verification.series.hours import _case_at
+from gridveil.publication.verification.series.hours import case_at
 from tests.publication.series.releases import (
     HOURS,
     case14,
@@ -62,7 +64,7 @@ def worst_violation(made):
 
     files = SeriesFiles(read_certificate(made.files["certificate.json"]), made.files)
     hours = range(len(made.tables.released))
-    return max(recompute(_case_at(files, at)).largest_violation for at in hours)
+    return max(recompute(case_at(files, at)).largest_violation for at in hours)
 
 
 def test_a_release_verifies_and_every_hour_works(made, tmp_path):
@@ -196,23 +198,41 @@ def test_agents_restore_a_series_too(tmp_path):
     assert made.certificate.fidelity.method == "admm"
 
 
+def restored_as(plan, ledger, series):
+    """Return the release of a plan as if these loads were its private ones."""
+    basis = plan._basis(ledger.entry(plan.release_id))
+    solved = solve_series(basis, series.p, series.q, NO_STATE, 1, lambda *_: None)
+    return make.make_series(basis, solved)
+
+
 def test_ramp_limits_are_kept_and_published(tmp_path):
-    """Of the same draw: two generators that change by more than they may, and then do not."""
+    """Two generators change by more than they may; then they do not."""
     network, series = load_case("case5_pjm"), series_of(load_case("case5_pjm"), hours=26)
-    free = released(network, series, tmp_path, release_id="one")
-    limit = 0.8 * float(np.abs(np.diff(free.tables.dispatch[:, [2, 4], 0], axis=0)).max())
-    path = tmp_path / "ramps.csv"
-    path.write_text(f"generator,ramp_mw\n3,{limit!r}\n5,{limit!r}\n")
-    made = released(network, series, tmp_path, ramps=path, release_id="one")
-    steps = np.abs(np.diff(made.tables.dispatch[:, [2, 4], 0], axis=0)).max()
-    assert steps < limit + 1e-4
+    ledger, path = Ledger(tmp_path / "ledger.sqlite"), tmp_path / "ramps.csv"
+    plan = plan_of(network, series, ledger, release_id="one", band="none")
+    plan.run(ledger, workers=1)
+    plan = plan_of(network, series, ledger, release_id="one")
+    free = restored_as(plan, ledger, series)
+    assert np.abs(np.diff(free.tables.dispatch[:, [2, 4], 0], axis=0)).max() > 75
+    path.write_text("generator,ramp_mw\n3,70\n5,70\n")
+    plan = plan_of(network, series, ledger, release_id="one", ramps=path)
+    made = restored_as(plan, ledger, series)
+    assert np.abs(np.diff(made.tables.dispatch[:, [2, 4], 0], axis=0)).max() < 70 + 1e-4
     assert made.certificate.series.ramp_excess < 1e-6
     assert made.certificate.fidelity.cost_optimal <= made.certificate.fidelity.cost_dispatch
-    assert [row.split(",")[0] for row in made.files["ramps.csv"].decode().split()] == (
-        ["generator", "3", "5"]
-    )
+    assert made.files["ramps.csv"] == b"generator,ramp_mw\n3,70.0\n5,70.0\n"
     found = checked(made, tmp_path / "out")
     assert found.ok, [one for one in found.claims if not one.ok]
+
+
+def test_ramp_limits_that_cannot_be_kept_are_said(tmp_path):
+    network, series = load_case("case5_pjm"), series_of(load_case("case5_pjm"), hours=12)
+    path = tmp_path / "ramps.csv"
+    path.write_text("".join(["generator,ramp_mw\n", *(f"{g},2\n" for g in range(1, 6))]))
+    made = released(network, series, tmp_path, ramps=path)
+    excess = np.abs(np.diff(made.tables.dispatch[..., 0], axis=0)).max() - 2
+    assert made.certificate.series.ramp_excess == pytest.approx(excess / 100) != 0
+    assert checked(made, tmp_path / "out").ok
 
 
 def test_an_hour_that_cannot_be_restored_is_named_and_the_rest_is_whole(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 from gridveil.arrays import FloatArray
 from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.load_limits import LoadLimits
+from gridveil.fidelity.weights import distance_weights
 from gridveil.network.network import Network
 from gridveil.privacy.ledger.records import Entry
 from gridveil.privacy.series.mechanism import SeriesMechanism
@@ -48,13 +49,9 @@ class SeriesBasis:
     def weights(self) -> FloatArray:
         """How much the squared distance of each load counts: in the metric of its promise."""
         alphas = np.array([float(alpha) for alpha in self.mechanism.alphas])
-        return np.asarray((_UNIT / alphas) ** 2)
+        return distance_weights(alphas)
 
     @property
     def hours(self) -> int:
         """How many hours it has."""
         return self.mechanism.hours
-
-
-_UNIT = 0.1
-"""In p.u.: the distance whose load has a weight of 1, as for a snapshot (fidelity/weights.py)."""

@@ -123,7 +123,7 @@ def _listed(files: SeriesFiles) -> Iterator[Claim]:
     ok = bool(total[at] >= total.max() - _EXACT * abs(total.max()))
     found = "it has" if ok else "another hour has more"
     yield claim("largest load", f"at {series.network_hour}", found, ok)
-    again = _case_at(files, at)
+    again = case_at(files, at)
     same = all(
         np.allclose(again.tables[name].values, files.case.tables[name].values, rtol=0, atol=1e-7)
         for name in ("bus", "gen")
@@ -138,7 +138,7 @@ def _listed(files: SeriesFiles) -> Iterator[Claim]:
     yield claim("worst hour", series.worst_hour, "it is" if worst else "another", worst)
 
 
-def _case_at(files: SeriesFiles, at: int) -> CaseFile:
+def case_at(files: SeriesFiles, at: int) -> CaseFile:
     """Return the case file with loads, voltages and outputs of a released hour."""
     case, tables = files.case, files.tables
     bus, gen = (case.tables[name].values.copy() for name in ("bus", "gen"))
@@ -161,7 +161,7 @@ def _case_at(files: SeriesFiles, at: int) -> CaseFile:
 
 
 def _recomputed(files: SeriesFiles) -> Hourly:
-    found = [recompute(_case_at(files, at)) for at in range(len(files.tables.released))]
+    found = [recompute(case_at(files, at)) for at in range(len(files.tables.released))]
     return Hourly(found, np.array([one.largest_violation for one in found]))
 
 
