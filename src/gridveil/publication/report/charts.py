@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridveil.arrays import FloatArray, IntArray
+from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.printable import excerpt
 from gridveil.publication.report.html import escape
 from gridveil.publication.report.merged_shapes import segments, squares, stairs
@@ -274,16 +274,20 @@ def network_graph(
 def _merged_graph(
     label: str, at: FloatArray, ends: IntArray, loading: FloatArray, size: FloatArray
 ) -> str:
-    """Draw a network as a path for each colour of lines and of buses, what is hot above."""
+    """Draw a network as a path for each colour of lines and of buses, loaded lines above all."""
     is_hot, has_load = loading > HOT, size > 0
     is_warm = ~is_hot & (loading > WARM)
     sides = 2 * _FINER * _SMALL_NODE * (0.35 + 0.65 * np.sqrt(size / (size.max(initial=0.0) or 1)))
+
+    def wires(style: str, some: BoolArray) -> str:
+        return _path(f"wire {style}", segments(at[ends[some, 0]], at[ends[some, 1]]))
+
     parts = [
-        _path(f"wire {style}", segments(at[ends[some, 0]], at[ends[some, 1]]))
-        for style, some in (("cool", ~is_hot & ~is_warm), ("warm", is_warm), ("hot", is_hot))
-    ] + [
-        _path(style, squares(at[some], sides[some]))
-        for style, some in (("node", ~has_load), ("node load", has_load))
+        wires("cool", ~is_hot & ~is_warm),
+        _path("node", squares(at[~has_load], sides[~has_load])),
+        _path("node load", squares(at[has_load], sides[has_load])),
+        wires("warm", is_warm),
+        wires("hot", is_hot),
     ]
     return svg(label, parts, _TALL * _FINER, WIDTH * _FINER, is_read=False)
 

@@ -15,6 +15,6 @@ class Detail:
 
 
 SHORT = Detail(rows=1_000, shapes=2_000)
-"""Pages below 2 MB, whatever the network; those of smaller networks are as with WHOLE."""
+"""What keeps pages below 2 MB at 10,000 buses; pages of small networks are as with WHOLE."""
 WHOLE = Detail(rows=sys.maxsize, shapes=sys.maxsize)
 """Everything, as Gridveil 0.3.0 showed it."""
