@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import check_output
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,8 @@ def write_tables(rows: list[Row]) -> None:
         f"by the interior-point method{'; not ' + ', '.join(lost) if lost else ''}. Infeasible: "
         f"{len(refused)} of {len(by_kind['infeasible'])} networks that Ipopt calls infeasible are "
         f"called so. P_RBL: {len(near)} of {len(by_kind['p_rbl'])} with central loads within 1e-4 "
-        "p.u. of Ipopt's. Seconds are processor seconds of one core."
+        "p.u. of Ipopt's. Seconds are processor seconds of one core; the last column is the "
+        "commit of a row."
     )
     table = [
         (
@@ -146,13 +148,14 @@ def write_tables(rows: list[Row]) -> None:
             f"{row['interior-point']['seconds']:.2f}",
             *_ipopt(row),
             _difference(row),
+            row["commit"],
         )
         for kind in by_kind
         for row in by_kind[kind]
     ]
     headings = (
         "what", "case", "buses", "interior point", "iterations", "s", "Ipopt", "iterations", "s",
-        "difference",
+        "difference", "commit",
     )  # fmt: skip
     print(intro, f"Table in {write_table('interior_point', intro, headings, table).name}.")
 
@@ -182,12 +185,13 @@ def _difference(row: Row) -> str:
 def main(path: Path, largest: int) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {(row["kind"], row["case"], row["draw"]) for row in rows}
+    commit = check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip()
     run = {"acopf": acopf, "infeasible": infeasible, "p_rbl": p_rbl}
     solve_acopf("case5_pjm", solver="interior-point")  # compiles
     for kind, case, draw in tasks(largest):
         if (kind, case, draw) in done:
             continue
-        row = {"kind": kind, "case": case, "draw": draw, **run[kind](case, draw)}
+        row = {"kind": kind, "case": case, "draw": draw, **run[kind](case, draw), "commit": commit}
         rows.append(row)
         with path.open("a") as file:
             file.write(json.dumps(row) + "\n")

@@ -10,7 +10,9 @@ from gridveil import defaults
 from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.options import CalibrationOption, JsonOption, registry_option
 from gridveil.cli.output import console, error_console, print_json
+from gridveil.errors import GridveilError
 from gridveil.privacy.mechanisms.registry import MECHANISMS
+from gridveil.privacy.series.promise import SeriesPromiseKind
 
 if TYPE_CHECKING:
     from gridveil.privacy.audit import AuditResult
@@ -44,6 +46,12 @@ def audit(
     rating: Annotated[
         str | None, typer.Option(help="For --hide 20%rating: that of the loads, in MVA.")
     ] = None,
+    promise: Annotated[
+        SeriesPromiseKind | None,
+        typer.Option(
+            help="Play about load series and this promise, with --hide 5%rating of 100 MVA or 5MVA."
+        ),
+    ] = None,
     trials: Annotated[
         int, typer.Option(help="Releases per pair of loads.")
     ] = defaults.AUDIT_TRIALS,
@@ -59,10 +67,23 @@ def audit(
 
     gridveil audit --hide 10% --epsilon 1
 
+    gridveil audit --promise day --epsilon 1
+
     """
-    from gridveil.privacy.audit import AuditVerdict
     from gridveil.privacy.audit import audit as run_audit
 
+    if promise is not None:
+        from gridveil.privacy.audit.series import audit_series
+
+        if any(given is not None for given in (mechanism, alpha, floor, rating)):
+            raise GridveilError(
+                "--promise is about series, which have one mechanism: drop --mechanism, --alpha, "
+                "--floor and --rating"
+            )
+        with error_console.status("playing"):
+            result = audit_series(promise.value, epsilon=epsilon, hide=hide, trials=trials)
+        _report(result, None, as_json)
+        return
     with Progress(console=error_console, transient=True) as progress:
         bar = progress.add_task("playing")
         result = run_audit(
@@ -76,9 +97,15 @@ def audit(
             trials=trials,
             progress=lambda done, of: progress.update(bar, completed=done, total=of),
         )
+    has_several = bool(MECHANISMS.get(result.mechanism).calibrations)
+    _report(result, calibration if has_several else None, as_json)
+
+
+def _report(result: "AuditResult", calibration: str | None, as_json: bool) -> None:
+    from gridveil.privacy.audit import AuditVerdict
+
     if as_json:
-        has_several = bool(MECHANISMS.get(result.mechanism).calibrations)
-        print_json({**result.figures(), "calibration": calibration if has_several else None})
+        print_json({**result.figures(), "calibration": calibration})
     else:
         _print(result, "bold red" if result.verdict is AuditVerdict.BROKEN else "green")
     if result.verdict is AuditVerdict.BROKEN:

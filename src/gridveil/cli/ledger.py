@@ -81,8 +81,8 @@ def cap(
     distance: Annotated[
         str | None,
         typer.Option(
-            help="Count budgets at this distance of two values: in MVA, or as 10% for promises in "
-            "per cent of a load."
+            help="Count budgets at this distance of two values: in MVA, as 10% for promises in "
+            "per cent of a load, as 10MVAh for those about energy."
         ),
     ] = None,
     hours: Annotated[

@@ -12,7 +12,7 @@ from gridveil.network.source_loads import (
     numbers_at_buses,
     rounded_sum,
 )
-from gridveil.network.units import LOAD, encoded
+from gridveil.network.units import LOAD, encoded_all
 
 
 def load_values(loads: Sequence[SourceLoad], base_mva: float) -> dict[str, FloatArray]:
@@ -40,10 +40,7 @@ def idle_loads(
 
 def load_cells(loads: FloatArray, base_mva: float) -> FloatArray:
     """Return P and Q of loads in MW and MVAr, as short as reads back the same in p.u."""
-    cells = [
-        [encoded(LOAD, value, base_mva) + 0.0 for value in values] for values in loads.tolist()
-    ]
-    return np.array(cells, dtype=float).reshape(-1, 2)
+    return encoded_all(LOAD, loads.ravel(), base_mva).reshape(-1, 2) + 0.0
 
 
 def sums_by_row(rows: IntArray, values: FloatArray) -> dict[int, float]:

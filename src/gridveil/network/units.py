@@ -27,6 +27,9 @@ def _load_per_unit(mw: FloatArray, base_mva: float) -> FloatArray:
     return np.where(np.isfinite(mw), np.clip(pu, -largest, largest), pu)
 
 
+_NEVER = 99
+"""Longer than any number's text."""
+
 PLAIN = Unit(lambda value, _base: value, lambda value, _base: value)
 POWER = Unit(_per_unit, lambda value, base: value * base)
 LOAD = Unit(_load_per_unit, POWER.encode)
@@ -35,7 +38,17 @@ DEGREES = Unit(lambda deg, _base: np.radians(deg), lambda value, _base: float(np
 
 def encoded(unit: Unit, value: float, base_mva: float) -> float:
     """Return the shortest number that is decoded to `value`, or the nearest there is."""
-    guess = unit.encode(value, base_mva)
-    near = (guess, float(np.nextafter(guess, np.inf)), float(np.nextafter(guess, -np.inf)))
-    exact = [cell for cell in near if unit.decode(np.array(cell), base_mva) == value]
-    return min(exact or [guess], key=lambda cell: len(repr(cell)))
+    return float(encoded_all(unit, np.array([value]), base_mva)[0])
+
+
+def encoded_all(unit: Unit, values: FloatArray, base_mva: float) -> FloatArray:
+    """Return the shortest number that is decoded to each value, or the nearest there is."""
+    guess = np.array([unit.encode(value, base_mva) for value in values.tolist()], dtype=float)
+    with np.errstate(over="ignore"):
+        near = np.stack([guess, np.nextafter(guess, np.inf), np.nextafter(guess, -np.inf)])
+    exact = unit.decode(near, base_mva) == values
+    length = np.full(near.shape, _NEVER)
+    length[exact] = [len(repr(cell)) for cell in near[exact].tolist()]
+    length[0, ~exact.any(axis=0)] = 0
+    shortest: FloatArray = near[length.argmin(axis=0), np.arange(len(values))]
+    return shortest

@@ -1,6 +1,7 @@
 """AC optimal power flow, Model 1 of the paper: the cheapest dispatch that serves every load."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from gridveil.network.marginal_costs import MarginalCosts, with_marginal_costs
 from gridveil.network.network import Component, Network
 from gridveil.network.proportional import proportional_coefficients
 from gridveil.opf.diagnosis import Diagnosis, diagnose
+from gridveil.opf.interior_point.solve import INFEASIBLE
+from gridveil.opf.interior_point.solve import NAME as INTERIOR_POINT
 from gridveil.opf.nonlinear_program import Solution, SolverVersion, Watch
 from gridveil.opf.operating_point import (
     FEASIBILITY_TOLERANCE,
@@ -253,11 +256,34 @@ def solve_acopf(
     if costs is not None:
         network = with_marginal_costs(network, costs)
     with using(solver, device):
-        return _solved(network, start, watch, near)
+        return _solved(network, start, watch, near, is_infeasible=lambda _: False)
+
+
+def attempted_acopf(
+    network: Network,
+    *,
+    start: OperatingPoint | None = None,
+    watch: Watch | None = None,
+    near: OPFResult | None = None,
+) -> OPFResult:
+    """Find the cheapest dispatch of a network that may well be infeasible; see `solve_acopf`.
+
+    There is no diagnosis where the interior-point method has called it infeasible: that method has
+    sought the point of least violation itself.
+    """
+    return _solved(network, start, watch, near, is_infeasible=_was_restored)
+
+
+def _was_restored(solution: Solution) -> bool:
+    return solution.code == INFEASIBLE and solution.solver.name == INTERIOR_POINT
 
 
 def _solved(
-    network: Network, start: OperatingPoint | None, watch: Watch | None, near: OPFResult | None
+    network: Network,
+    start: OperatingPoint | None,
+    watch: Watch | None,
+    near: OPFResult | None,
+    is_infeasible: Callable[[Solution], bool],
 ) -> OPFResult:
     started = time.perf_counter()
     builder = acopf_program(network)
@@ -267,7 +293,9 @@ def _solved(
     solution = minimise(program, first, watch, None if near is None else near.solution)
     iterations, diagnosis = solution.iterations, None
     point, status = _evaluate(network, builder, solution)
-    if not status.solved and status is not Status.STOPPED:
+    if is_infeasible(solution):
+        status = Status.INFEASIBLE
+    elif not status.solved and status is not Status.STOPPED:
         diagnosis = diagnose(network, point, watch)
         iterations += diagnosis.iterations
         if diagnosis.feasible:

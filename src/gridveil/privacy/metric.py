@@ -10,11 +10,14 @@ class Metric(Enum):
     ABSOLUTE = "absolute"
     RELATIVE = "relative"
     LOG = "log"
+    ENERGY = "energy"
+    """|ΔP| + |ΔQ| added up over all hours in which two series differ, in MVAh."""
 
     def shown(self, distance: Fraction | None) -> str:
         """Return a distance with its unit."""
         if distance is None:
             return "any distance"
-        if self is Metric.ABSOLUTE:
-            return f"{float(distance):g} MVA"
-        return f"{float(100 * distance):g} %" if self is Metric.RELATIVE else f"{float(distance):g}"
+        if self is Metric.RELATIVE:
+            return f"{float(100 * distance):g} %"
+        unit = {Metric.ABSOLUTE: " MVA", Metric.ENERGY: " MVAh"}.get(self, "")
+        return f"{float(distance):g}{unit}"

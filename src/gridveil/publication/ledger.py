@@ -110,8 +110,8 @@ def cap(
         register: Whose loads; None for all registers without a cap of their own.
         loads: Which of its loads, by their keys; None for all of them.
         group: Which of its groups.
-        distance: At which distance budgets are counted: "10MVA" or 10, or "10%" for promises in
-            per cent of a load; None keeps it.
+        distance: At which distance budgets are counted: "10MVA" or 10, "10%" for promises in per
+            cent of a load, "10MVAh" for those about energy; None keeps it.
         hours: Within how many consecutive hours; None keeps it.
         metric: For promises in which metric the cap is; None for all of them.
         reason: Why; it is kept in the ledger.
@@ -126,6 +126,8 @@ def cap(
     if isinstance(distance, str) and distance.strip().endswith("%"):
         measured = Metric.RELATIVE
         distance = exact(distance.strip().removesuffix("%"), "distance") / 100
+    elif isinstance(distance, str) and distance.strip().lower().endswith("mvah"):
+        measured, distance = Metric.ENERGY, distance.strip()[:-4].strip()
     elif isinstance(distance, str) and distance.strip().lower().endswith("mva"):
         measured, distance = Metric.ABSOLUTE, distance.strip()[:-3].strip()
     with opened_ledger(ledger) as book:

@@ -23,7 +23,7 @@ from gridveil.fidelity.load_limits import LoadLimits
 from gridveil.fidelity.projection import projected_loads
 from gridveil.files import finite_number, read_rows
 from gridveil.network.network import Network
-from gridveil.opf.acopf import OPFResult, solve_acopf
+from gridveil.opf.acopf import OPFResult, attempted_acopf, solve_acopf
 from gridveil.opf.nonlinear_program import Iteration
 from gridveil.publication.statements import TARGET_DERIVED, TARGET_PRIVATE, TARGET_PUBLISHED
 
@@ -174,6 +174,7 @@ def private_opf(
     loads: FloatArray,
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
+    before: OPFResult | None = None,
 ) -> OPFResult:
     """Return an AC-OPF of the private loads, or of the nearest that have one.
 
@@ -185,16 +186,18 @@ def private_opf(
         loads: The private loads in p.u., of shape (loads, 2), a bought total taken into account.
         weights: How much the squared distance of each load counts; None for all alike.
         limits: Public limits that the loads keep, and those near them.
+        before: That of loads which are near, from which the solver starts.
     """
     counted = np.ones(len(loads)) if weights is None else weights
-    result = solve_acopf(network.with_loads(*loads.T), watch=_goes_on)
+    start = None if before is None else before.point
+    result = attempted_acopf(network.with_loads(*loads.T), start=start, watch=_goes_on)
     for margin in _MARGINS:
         if result.status.solved:
             break
         near = projected_loads(network, loads, margin, counted, limits, _goes_on)
         if near.status.solved:
             nearer = network.with_loads(near.p, near.q)
-            result = solve_acopf(nearer, start=near.point, watch=_goes_on)
+            result = attempted_acopf(nearer, start=near.point, watch=_goes_on)
     if not result.status.solved:
         raise NotSolvedError(
             f"no working network was found near the private one: {result.status.value}"

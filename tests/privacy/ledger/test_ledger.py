@@ -144,9 +144,10 @@ def test_metrics_are_counted_and_capped_apart(place):
         (f"bus {bus}", metric): 2 for bus in BUSES for metric in (Metric.ABSOLUTE, Metric.RELATIVE)
     }
     ledger.set_cap(1, "a network", metric=Metric.LOG)
-    for metric in Metric:
+    for metric in (Metric.ABSOLUTE, Metric.RELATIVE, Metric.LOG):
         with pytest.raises(BudgetExceededError):
             ledger.check(spending(epsilon="1.5", metric=metric))
+    assert ledger.check(spending(epsilon="1.5", metric=Metric.ENERGY)) == Fraction(3, 2)
     assert ledger.check(spending(epsilon="1", metric=Metric.LOG)) == 1
 
 

@@ -1,7 +1,7 @@
 """Writes MATPOWER case files: a source text with other numbers in it, or tables alone."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gridveil.arrays import FloatArray
 from gridveil.network.case_file import COLUMNS, CaseFile, Edit
@@ -34,7 +34,7 @@ def text_of_tables(tables: Mapping[str, FloatArray], base_mva: float) -> str:
     ]
     for table, values in tables.items():
         names = COLUMNS[table][: values.shape[1]]
-        rows = ["\t" + "\t".join(map(_short_text, row)) + ";" for row in values.tolist()]
+        rows = [f"\t{row};" for row in _rows(values)]
         lines += ["", "%\t" + "\t".join(names), f"mpc.{table} = [", *rows, "];"]
     return "\n".join(lines) + "\n"
 
@@ -49,7 +49,7 @@ def text_with_gencost(case: CaseFile, gencost: FloatArray) -> str:
     last = max(int(table.row_spans.max(initial=0)), opened.end())
     bracket = _TO_BRACKET.match(case.text, last)
     assert bracket is not None
-    rows = ["\t" + "\t".join(map(_short_text, row)) + ";\n" for row in gencost.tolist()]
+    rows = [f"\t{row};\n" for row in _rows(gencost)]
     text = f"{opened[1]}.gencost = [\n{''.join(rows)}]"
     if there == "gencost":
         return case.text[: opened.start()] + text + case.text[bracket.end() :]
@@ -76,6 +76,16 @@ def _column_index(edit: Edit) -> int:
     if isinstance(edit.column, int):
         return edit.column
     return COLUMNS[edit.table].index(edit.column)
+
+
+def _rows(values: FloatArray) -> Iterator[str]:
+    """Give the rows of a table as text; most of its numbers stand there many times."""
+    texts: dict[float, str] = {}
+    for row in values.tolist():
+        for value in row:
+            if value not in texts:
+                texts[value] = _short_text(value)
+        yield "\t".join([texts[value] for value in row])
 
 
 def _number_text(value: float) -> str:

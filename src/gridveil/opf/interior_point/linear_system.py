@@ -34,7 +34,7 @@ _STEPS = 60
 _MANY_STEPS = 10
 _FALL, _SHARE, _FLOOR = 1e-2, 1e-4, 1e-10
 """Conjugate gradients end when their residual has fallen by the first factor in the norm of the
-weights, and is below the second times ‖r₂‖ or below the third."""
+weights, is below the second times ‖r₂‖ or below the third, and changes u by the first at most."""
 _PRECISION = 1e-6
 """Relative residual of the first equation that a refinement follows; only rounding makes it."""
 _GOOD, _BAD = 1e-8, 1e-6
@@ -280,10 +280,12 @@ class _Equations:
         z = w.preconditioner * r
         rz = (r * z).sum(axis=1)
         steps = s.progress[1] + running
-        goes_on = running & ((rz > s.enough) | (self._norm(r) > s.goal))
+        u = s.u + alpha * s.p
+        settled = self._norm(z) <= _FALL * self._norm(u)
+        goes_on = running & ((rz > s.enough) | (self._norm(r) > s.goal) | ~settled)
         p = z + xp.where(goes_on, rz / xp.where(goes_on, s.rz, 1.0), 0.0)[:, None] * s.p
         return Gradients(
-            u=s.u + alpha * s.p, x=s.x - alpha * back, r=r, p=p,
+            u=u, x=s.x - alpha * back, r=r, p=p,
             back=operations.transposed_times(jacobian, p), rz=rz, enough=s.enough, goal=s.goal,
             progress=stacked([goes_on.astype(float), steps]),
         )  # fmt: skip

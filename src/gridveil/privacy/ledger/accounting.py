@@ -11,13 +11,21 @@ be of any hour, and counts in every window. Hence, for values d apart within any
 with r the releases without a date and s those with hourly losses ℓ_s. Losses in different metrics
 are never added: each metric has a sum and a cap of its own. Of a group, whose values may all change
 at once, the losses of all members add up.
+
+Energy is a distance of all hours together: a change of d that is shared out among hours loses a
+mean of their losses, so the worst single hour counts, w = 1. Members of a group may change in hours
+of their own each, so the worst hours of all of them add up.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeVar
 
 from gridveil.privacy.ledger.records import Hours
+
+_Loss = TypeVar("_Loss", int, Fraction)
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,8 @@ class Spent:
         snapshots = sum(
             (epsilon * slope(at, distance) for at, epsilon in self.undated.items()), Fraction(0)
         )
-        return snapshots + worst_window(hourly(self.dated, distance), hours)
+        whole, parts = hourly(self.dated, distance)
+        return snapshots + worst_window(whole, hours) / Fraction(parts)
 
     def counted_at(self, distance: Fraction | None) -> "Spent":
         """Return the same as losses that hold at that distance, whatever others are counted at."""
@@ -57,6 +66,11 @@ class Spent:
             {None: undated} if undated else {},
             [DatedLoss(one.hours.times(slope(one.distance, distance)), None) for one in self.dated],
         )
+
+    def counted_at_worst_hour(self, distance: Fraction | None) -> "Spent":
+        """Return the loss of the worst hour as one without hours: others may have another one."""
+        worst = self.at(distance, 1)
+        return Spent({None: worst} if worst else {})
 
 
 def together(members: Iterable[Spent]) -> Spent:
@@ -79,26 +93,32 @@ def slope(own: Fraction | None, asked: Fraction | None) -> Fraction:
     return max(Fraction(1), asked / own)
 
 
-def hourly(dated: Iterable[DatedLoss], distance: Fraction | None) -> dict[int, Fraction]:
-    """Return the loss of every hour at a distance, all releases added up."""
+def hourly(dated: Iterable[DatedLoss], distance: Fraction | None) -> tuple[dict[int, int], int]:
+    """Return the loss of every hour at a distance, all releases added up, and in parts of what.
+
+    Whole numbers of a common part: sums of fractions would take long for a year of many loads.
+    """
     factors: dict[int, Fraction] = {}  # of the same hours, which many loads share
     hours: dict[int, Hours] = {}
     for one in dated:
         key = id(one.hours)
         hours[key] = one.hours
         factors[key] = factors.get(key, Fraction(0)) + slope(one.distance, distance)
-    total: dict[int, Fraction] = {}
+    parts = math.lcm(*(factor.denominator * hours[key].parts for key, factor in factors.items()))
+    total: dict[int, int] = {}
     for key, factor in factors.items():
-        for hour, loss in enumerate(hours[key].losses, hours[key].first):
-            total[hour] = total.get(hour, Fraction(0)) + factor * loss
-    return total
+        times = int(factor * parts / hours[key].parts)
+        for hour, loss in enumerate(hours[key].in_parts, hours[key].first):
+            total[hour] = total.get(hour, 0) + times * loss
+    return total, parts
 
 
-def worst_window(losses: Mapping[int, Fraction], hours: int | None) -> Fraction:
+def worst_window(losses: Mapping[int, _Loss], hours: int | None) -> _Loss | int:
     """Return the largest sum of losses within so many consecutive hours."""
     if hours is None or not losses:
-        return sum(losses.values(), Fraction(0))
-    worst = inside = Fraction(0)
+        return sum(losses.values())
+    worst: _Loss | int = 0
+    inside: Any = 0
     order = sorted(losses)
     first = 0
     for hour in order:

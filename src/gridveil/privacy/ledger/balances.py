@@ -165,16 +165,31 @@ def charge_row(account: int, row: int, charge: Charge) -> tuple[int, int, str, s
 class Caps:
     """The caps of a register's accounts in a metric."""
 
-    def __init__(self, transaction: Transaction, register: int, metric: Metric) -> None:
-        """Read them; a register that is not opened yet has those of all registers."""
-        rows = transaction.all(
-            "SELECT register, account, epsilon FROM caps WHERE metric = ? AND register IN (?, ?)",
-            (metric.value, register, EVERY_REGISTER),
-        )
-        self._epsilon = {(of, account): Fraction(epsilon) for of, account, epsilon in rows}
+    def __init__(
+        self, transaction: Transaction, register: int, metric: Metric, window: int | None = None
+    ) -> None:
+        """Read them; a register that is not opened yet has those of all registers.
+
+        Args:
+            transaction: The open transaction.
+            register: The register.
+            metric: The metric.
+            window: The hours of the window where the register has none.
+        """
+        self._epsilon: dict[tuple[int, int], Fraction] = {}
+        for of_metric in dict.fromkeys((in_place_of(metric), metric)):
+            rows = transaction.all(
+                "SELECT register, account, epsilon FROM caps "
+                "WHERE metric = ? AND register IN (?, ?)",
+                (of_metric.value, register, EVERY_REGISTER),
+            )
+            self._epsilon.update({(of, account): Fraction(cap) for of, account, cap in rows})
         self._register = register
         self._distances = _distances(transaction, register, metric)
-        self.hours = _window(transaction, register, metric)
+        if metric is Metric.ENERGY:
+            self.hours: int | None = 1
+        else:
+            self.hours = window_of(transaction, register, metric) or window
         is_relative = metric is Metric.RELATIVE
         self.floor = floor_of(transaction, register) if is_relative else None
         self._may_be: dict[int, list[int]] = {}
@@ -224,7 +239,15 @@ def _distances(
     return {(of, account): Fraction(at) for of, account, at in rows}
 
 
-def _window(transaction: Transaction, register: int, metric: Metric) -> int | None:
+def in_place_of(metric: Metric) -> Metric:
+    """Return in which metric a cap holds for another one that has none of its own.
+
+    Caps of all metrics that are older than promises about energy did not name it.
+    """
+    return Metric.ABSOLUTE if metric is Metric.ENERGY else metric
+
+
+def window_of(transaction: Transaction, register: int, metric: Metric) -> int | None:
     """Return the window of a register, in hours."""
     windows: dict[int, int] = dict(
         transaction.all(
@@ -255,15 +278,18 @@ def groups_of(transaction: Transaction, register: int, metric: Metric) -> list[G
     return [
         Group(id_, name, tuple(members.get(id_, ())), None if cap is None else Fraction(cap))
         for id_, name, cap in transaction.all(
-            "SELECT g.id, g.name, c.epsilon FROM load_groups g LEFT JOIN group_caps c "
-            "ON c.load_group = g.id AND c.metric = ? WHERE g.register = ? ORDER BY g.id",
-            (metric.value, register),
+            "SELECT g.id, g.name, COALESCE(c.epsilon, o.epsilon) FROM load_groups g "
+            "LEFT JOIN group_caps c ON c.load_group = g.id AND c.metric = ? "
+            "LEFT JOIN group_caps o ON o.load_group = g.id AND o.metric = ? "
+            "WHERE g.register = ? ORDER BY g.id",
+            (metric.value, in_place_of(metric).value, register),
         )
     ]
 
 
 def group_spent(
     group: Group,
+    metric: Metric,
     sums: Sums,
     distances: Mapping[int, Fraction | None],
     charges: Mapping[int, Spent] | None = None,
@@ -274,7 +300,8 @@ def group_spent(
         spent = sums.of(account)
         if charges is not None and account in charges:
             spent = together((spent, charges[account]))
-        members.append(spent.counted_at(distances[account]))
+        counted = spent.counted_at_worst_hour if metric is Metric.ENERGY else spent.counted_at
+        members.append(counted(distances[account]))
     return together(members)
 
 

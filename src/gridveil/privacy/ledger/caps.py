@@ -14,6 +14,8 @@ from gridveil.privacy.metric import Metric
 
 EVERY_METRIC = "all"
 """In place of a metric: a cap of all of them."""
+FIRST_METRICS = (Metric.ABSOLUTE, Metric.RELATIVE, Metric.LOG)
+"""All of them in rows of 0.3 and before, which do not name them."""
 _LONGEST_HOURS = 10 * 366 * 24
 
 
@@ -61,6 +63,8 @@ class CapChange:
                 f"cap: the distance is {self.distance_metric.value}, the cap of "
                 f"{self.metric.value if self.metric else ''} promises"
             )
+        if self.hours is not None and self.metric is Metric.ENERGY:
+            raise GridveilError("promises about energy are about all hours, and have no window")
         if self.hours is not None and (self.loads is not None or self.group is not None):
             raise GridveilError("a window of hours is one of a register, or of all of them")
 
@@ -76,6 +80,7 @@ def change_cap(transaction: Transaction, change: CapChange) -> None:
         "loads": None if change.loads is None else list(change.loads),
         "group": change.group,
         "metric": EVERY_METRIC if change.metric is None else change.metric.value,
+        "metrics": [metric.value for metric in change.metrics],
         "cap": str(change.epsilon),
         "before": {metric: caps for metric, caps in before.items() if caps},
         "reason": change.reason,
@@ -162,6 +167,18 @@ def set_distances(
         "reason": "that of the first release",
     }
     append(transaction, "distance", content)
+
+
+def set_window(transaction: Transaction, register: Register, metric: Metric, hours: int) -> None:
+    """Write within which hours a register's budget is counted, as its first series has them."""
+    transaction.run("INSERT INTO windows VALUES (?, ?, ?)", (register.id, metric.value, hours))
+    content = {
+        "register": register.name,
+        "metric": metric.value,
+        "hours": hours,
+        "reason": "that of the first release with hours",
+    }
+    append(transaction, "window", content)
 
 
 def set_floor(transaction: Transaction, register: Register, floor: Fraction) -> None:

@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gridveil.privacy.ledger.balances import charge_digest
-from gridveil.privacy.ledger.caps import EVERY_METRIC
+from gridveil.privacy.ledger.caps import EVERY_METRIC, FIRST_METRICS
 from gridveil.privacy.ledger.chain import broken_rows, digest_of, events
 from gridveil.privacy.ledger.records import Event
 from gridveil.privacy.ledger.registers import seen_digest
 from gridveil.privacy.ledger.store import Transaction
-from gridveil.privacy.metric import Metric
 
 _COSTS = ("register", "cost", "spent", "counted_at", "elsewhere", "first")
 _RELEASE, _TAKEN_OVER = "release", "release taken over"
@@ -198,11 +197,16 @@ def _said_settings(history: list[Event]) -> _Settings:
         register, metric = said.get("register"), said.get("metric", "")
         if event.kind == "caps taken over":
             found.caps.update(
-                {(r, load, m.value): epsilon for r, load, epsilon in said["caps"] for m in Metric}
+                {
+                    (r, load, m.value): epsilon
+                    for r, load, epsilon in said["caps"]
+                    for m in FIRST_METRICS
+                }
             )
             found.distances.update({(r, None, "absolute"): d for r, d in said["distances"]})
         elif event.kind == "cap":
-            metrics = [m.value for m in Metric] if metric == EVERY_METRIC else [metric]
+            every = said.get("metrics", [m.value for m in FIRST_METRICS])
+            metrics = every if metric == EVERY_METRIC else [metric]
             loads = [None] if said["loads"] is None else said["loads"]
             for of in metrics:
                 if said["group"] is not None:
@@ -217,6 +221,8 @@ def _said_settings(history: list[Event]) -> _Settings:
             loads = [None] if said["loads"] is None else said["loads"]
             for load, distance in zip(loads, said["distance"], strict=True):
                 found.distances[register, load, metric] = distance
+        elif event.kind == "window":
+            found.windows[register, metric] = said["hours"]
         elif event.kind == "floor":
             found.floors[register] = said["floor"]
         elif event.kind == "group":

@@ -37,6 +37,7 @@ from gridveil.privacy.ledger.balances import (
     spent_of,
     sums_of,
     text_of,
+    window_of,
 )
 from gridveil.privacy.ledger.chain import append, digest_of, events, json_of, now
 from gridveil.privacy.ledger.copying import Tables, read_tables, refuse_filled, write_tables
@@ -142,6 +143,7 @@ class Ledger:
             found = record(transaction, spending.owner, found)
             asked = _at_floor(transaction, spending, found)
             _note_distance(transaction, found, asked)
+            _note_window(transaction, found, asked)
             allowed = _refuse_overspending(transaction, asked, found)
             values = draw()
             _store_release(transaction, release_id, asked, found, values, allowed)
@@ -481,7 +483,7 @@ def _stored(
             f"release id {release_id!r} was drawn for another network or with other "
             "parameters; its loads cannot be drawn again. Choose another id"
         )
-    values = np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(-1, 2)
+    values = np.frombuffer(bytes(steps), dtype=">i8").astype(np.int64).reshape(len(drawn_for), -1)
     position = {tuple(keys): i for i, keys in enumerate(drawn_for)}  # rows may be in another order
     return np.asarray(values[[position[tuple(keys)] for keys in spending.owner.keys]])
 
@@ -590,6 +592,16 @@ def _note_distance(transaction: Transaction, found: Resolution, spending: Spendi
         cap_rows.set_distances(transaction, register, metric, new)
 
 
+def _note_window(transaction: Transaction, found: Resolution, spending: Spending) -> None:
+    """Let the first release with hours say within which window each load is counted."""
+    register, metric = found.register, spending.charge.metric
+    assert register is not None
+    if spending.window is None or metric is Metric.ENERGY:
+        return
+    if window_of(transaction, register.id, metric) is None:
+        cap_rows.set_window(transaction, register, metric, spending.window)
+
+
 @dataclass(frozen=True)
 class _Balance:
     """A load that a release charges, and what it has spent before."""
@@ -607,7 +619,7 @@ def _balances(
     """Return what every load that a release charges has spent, and may spend."""
     register = 0 if found.register is None else found.register.id
     metric = spending.charge.metric
-    caps = Caps(transaction, register, metric)
+    caps = Caps(transaction, register, metric, spending.window)
     sums = sums_of(transaction, metric, register) if register else Sums({})
     heritage = inherited(transaction, found, metric)
     balances = []
@@ -649,8 +661,9 @@ def _refuse_overspending(
             continue
         cap = caps.of_group(group)
         at = {account: caps.distance(account) for account in group.accounts} | noted
-        before = group_spent(group, sums, at).at(None, cap.hours)
-        after = group_spent(group, sums, at, charged).at(None, cap.hours)
+        metric = spending.charge.metric
+        before = group_spent(group, metric, sums, at).at(None, cap.hours)
+        after = group_spent(group, metric, sums, at, charged).at(None, cap.hours)
         if after > cap.epsilon:
             over.append((f"the group {group.name!r}", before, after - before, cap))
     if over:
@@ -777,7 +790,7 @@ def _group_accounts(transaction: Transaction, register: str | None) -> list[Acco
                     continue
                 cap = caps.of_group(group)
                 at = {account: caps.distance(account) for account in group.accounts}
-                spent = group_spent(group, sums, at).at(None, cap.hours)
+                spent = group_spent(group, metric, sums, at).at(None, cap.hours)
                 found.append(Account(name, group.name, spent, cap, 0, metric, kind="group"))
     return found
 

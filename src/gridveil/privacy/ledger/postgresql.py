@@ -37,7 +37,7 @@ _ADVICE = "see whether the server runs, the address is right and this role may u
 
 _ADDED_TO = (
     "rows", "registers", "accounts", "surroundings", "branches", "may_be", "distances",
-    "floors", "releases", "charges", "sums", "dated",
+    "windows", "floors", "releases", "charges", "sums", "dated",
 )  # fmt: skip
 """What a release writes."""
 _CHANGED = ("registers", "accounts", "sums")

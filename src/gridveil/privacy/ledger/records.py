@@ -1,5 +1,6 @@
 """What the ledger is asked and what it answers: owners, charges, accounts, entries."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,16 @@ class Hours:
     def __post_init__(self) -> None:
         if not self.losses or min(self.losses) < 0:
             raise GridveilError("a release with hours needs a loss for each, none below 0")
+
+    @cached_property
+    def parts(self) -> int:
+        """The least number whose parts all losses are whole numbers of."""
+        return math.lcm(*{loss.denominator for loss in self.losses})
+
+    @cached_property
+    def in_parts(self) -> list[int]:
+        """The losses in these parts."""
+        return [loss.numerator * (self.parts // loss.denominator) for loss in self.losses]
 
     def times(self, factor: Fraction) -> "Hours":
         """Return the same hours with so many times the losses."""
@@ -126,6 +137,8 @@ class Spending:
     """Of a relative distance: the load in MVA below which it becomes an absolute one."""
     distances: tuple[Fraction, ...] | None = None
     """The distance of each load of the owner, where they differ; that of `charge` is the least."""
+    window: int | None = None
+    """Within how many hours its promise counts: the first release of a register decides."""
 
     @property
     def charges(self) -> list[Charge]:
@@ -135,16 +148,21 @@ class Spending:
         of = {distance: replace(self.charge, distance=distance) for distance in self.distances}
         return [of[distance] for distance in self.distances]
 
+    def _of_all_hours(self, hours: Hours) -> Fraction:
+        """Return the ε of all hours together: energy may change in any one of them, but once."""
+        is_energy = self.charge.metric is Metric.ENERGY
+        return max(hours.losses) if is_energy else sum(hours.losses, Fraction(0))
+
     def __post_init__(self) -> None:
         if self.distances is not None and (
             len(self.distances) != len(self.owner.keys)
             or self.charge.distance != min(self.distances, default=None)
         ):
             raise GridveilError("a distance for each load is needed, and the least of them")
-        if self.hours is not None and sum(self.hours.losses) != self.charge.epsilon:
+        if self.hours is not None and self._of_all_hours(self.hours) != self.charge.epsilon:
             raise GridveilError("epsilon must be the sum of the losses of all hours")
-        is_absolute = self.charge.metric is Metric.ABSOLUTE
-        if not is_absolute and any(len(keys) > 1 for keys in self.owner.keys):
+        is_of_sum = self.charge.metric in (Metric.ABSOLUTE, Metric.ENERGY)
+        if not is_of_sum and any(len(keys) > 1 for keys in self.owner.keys):
             raise GridveilError(
                 "the slice has the loads of a bus as their sum: a promise in per cent of the sum "
                 "says nothing of each. Split the network anew, or give α in MVA"
@@ -159,7 +177,8 @@ class Cap:
     distance: Fraction | None
     """None where nothing has a distance yet: the first release decides."""
     hours: int | None
-    """The length of the window; None for all hours together."""
+    """The length of the window; None for all hours together. 1 for energy, which may change in
+    any hours, but once."""
     floor: Fraction | None = None
     """Of a relative distance: the load in MVA below which it becomes an absolute one."""
     distances_differ: bool = False
@@ -171,7 +190,8 @@ class Cap:
 
     def counted(self, metric: Metric) -> str:
         """Return in words at which distance, and within which hours, a budget is counted."""
-        window = "" if self.hours is None else f" in any {self.hours} hours"
+        is_windowed = self.hours is not None and metric is not Metric.ENERGY
+        window = f" in any {self.hours} hours" if is_windowed else ""
         at = "the distance of each load" if self.distances_differ else metric.shown(self.distance)
         if self.floor is not None:
             at += f", floor {float(self.floor):g} MVA"

@@ -13,6 +13,7 @@ import numpy as np
 from gridveil.errors import GridveilError
 from gridveil.network.source_loads import bus_key
 from gridveil.privacy.ledger.balances import EVERY_REGISTER, digest_of_charges, distance_of
+from gridveil.privacy.ledger.caps import FIRST_METRICS
 from gridveil.privacy.ledger.chain import append, digest_of, json_of, now
 from gridveil.privacy.ledger.records import LOAD, Charge
 from gridveil.privacy.ledger.schema import ANY, NO_ACCOUNT, VERSION
@@ -137,7 +138,7 @@ def _caps(
         account = NO_ACCOUNT if bus == _EVERY_BUS else buses[network][bus]
         transaction.run_many(
             "INSERT INTO caps VALUES (?, ?, ?, ?)",
-            ((register, account, metric.value, epsilon) for metric in Metric),
+            ((register, account, metric.value, epsilon) for metric in FIRST_METRICS),
         )
         taken.append((names.get(register), None if bus == _EVERY_BUS else bus_key(bus), epsilon))
     distances = transaction.all("SELECT register, distance FROM distances ORDER BY register")

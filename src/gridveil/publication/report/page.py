@@ -44,10 +44,10 @@ def report_page(
             _summary(certificate),
             _guarantee(certificate),
             dispatch_section(certificate, published, detail),
-            _network(published, place, detail),
-            _lines(published, detail),
+            network_section(published, place, detail),
+            lines_section(published, detail),
             _convergence(certificate.fidelity.method, history),
-            _checks(certificate),
+            checks_section(certificate),
         ]
     )
     return html_page(f"Private release of {certificate.network}", body)
@@ -154,7 +154,8 @@ def _distance_rows(protection: Protection) -> list[tuple[str, str]]:
     ]
 
 
-def _network(published: PublishedCase, place: FloatArray, detail: Detail) -> str:
+def network_section(published: PublishedCase, place: FloatArray, detail: Detail) -> str:
+    """Return the map of the network, and its loads as a table."""
     network = published.network
     loading, flow = _loading(published)
     p, q = network.bus_load()
@@ -204,7 +205,8 @@ def _network_tips(
     return bus_tips, line_tips
 
 
-def _lines(published: PublishedCase, detail: Detail) -> str:
+def lines_section(published: PublishedCase, detail: Detail) -> str:
+    """Return how loaded every line with a rating is."""
     network, base = published.network, published.network.base_mva
     loading, flow = _loading(published)
     limited = np.flatnonzero(np.isfinite(loading))
@@ -282,7 +284,8 @@ def _convergence(method: str, history: History | None) -> str:
     )
 
 
-def _checks(certificate: Certificate) -> str:
+def checks_section(certificate: Certificate) -> str:
+    """Return what can be checked, and what has to be believed."""
     broken = [
         (name.replace("_", " "), f"{value:.2e}")
         for name, value in certificate.fidelity.violations.model_dump().items()
