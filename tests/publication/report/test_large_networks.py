@@ -18,6 +18,7 @@ from gridveil.publication.report.merged_shapes import segments, squares, stairs
 from gridveil.publication.report.page import report_page
 from gridveil.publication.report.passive import is_passive
 from gridveil.publication.report.private_page import private_page
+from gridveil.publication.report.series_charts import small_profile
 from gridveil.publication.scan.numbers_in_text import readings
 from tests.publication.report.test_page import in_browser, needs_browser
 
@@ -245,3 +246,13 @@ def test_a_browser_draws_every_path(page, tmp_path):
         if name.startswith("node"):
             sides = re.findall(r"h(\d+)v", data[name])
             assert length == pytest.approx(4 * sum(map(float, sides)), rel=1e-3)
+
+
+def test_the_profile_of_a_load_is_short_and_keeps_its_peak():
+    """A page has up to 300 of them: of a year, each gets some 4 kB."""
+    year = np.sin(np.arange(8760.0) / 24) + 1
+    year[5000] = 9.0
+    text = small_profile("a load", year)
+    assert len(text) < 5000
+    points = re.search('points="([^"]*)"', text)[1].split()
+    assert min(float(point.split(",")[1]) for point in points) == 4.0  # the top of the chart
