@@ -114,12 +114,14 @@ def test_a_state_shows_no_raw_load(network, series, tmp_path):
                 assert not np.isin(values.astype(float), raw).any()
 
 
-def test_a_block_that_cannot_be_read_is_made_again(network, series, tmp_path):
+@pytest.mark.parametrize("left", [0, 11, 600, -1], ids="{} bytes".format)
+def test_a_block_that_cannot_be_read_is_made_again(network, series, tmp_path, left):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     state = tmp_path / ".out.series"
     plan = plan_of(network, series, ledger, hide="10MVA")
     one = plan.run(ledger, state=state, workers=1)
-    (state / "block-000002.npz").write_bytes(b"not a block")
+    block = state / "block-000002.npz"
+    block.write_bytes(block.read_bytes()[:left] if left != 11 else b"not a block")
     told = []
     again = plan.run(ledger, state=state, workers=1, progress=lambda *t: told.append(t))
     assert is_same(one, again)

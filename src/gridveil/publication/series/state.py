@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class RunState:
                 return _block_of(dict(arrays))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, EOFError):  # not ours: it is made again
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):  # made again
             return None
 
     def save(self, block: int, solved: SolvedBlock) -> None:
