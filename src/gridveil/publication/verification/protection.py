@@ -269,8 +269,8 @@ def _spent_here(certificate: Certificate, own: OwnLoss | None, *, at_most: bool 
     of = certificate.protection
     counted = of.cumulative_distance_mva
     if own is not None:
-        epsilon, distance = own.most if at_most else own.least, own.distance_mva
-        return epsilon * max(1.0, (counted or distance) / distance)
+        spent, least = own.most if at_most else own.least, own.distance_mva
+        return spent * max(1.0, (counted or least) / least)
     at = of.alpha_mva
     if of.relative_distance is not None:
         floor, ledgers = (exact(f or 1, "floor") for f in (of.floor_mva, of.cumulative_floor_mva))
