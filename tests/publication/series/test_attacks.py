@@ -8,6 +8,7 @@ import pytest
 
 from gridveil import BudgetExceededError, GridveilError, Ledger, load_case, load_series, verify
 from gridveil.network.series.load_series import LoadSeries
+from gridveil.privacy.ratings import PublicRatings
 from gridveil.privacy.series.mechanism import series_mechanism
 from gridveil.privacy.series.phase import privatise_series
 from gridveil.privacy.series.promise import SeriesPromise
@@ -91,6 +92,30 @@ def test_raw_loads_of_any_size_have_the_same_bytes_and_messages(
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # one that speaks of an overflow speaks of a load
         assert is_same(of_the_same_draw(network, other, folder, tmp_path), made)
+
+
+def test_ratings_are_compared_with_raw_loads_before_the_draw_alone(tmp_path):
+    """A run that goes on with other raw loads told whether a peak is the rating."""
+    network, ledger = load_case("case5_pjm"), Ledger(tmp_path / "ledger.sqlite")
+    series = series_of(network, hours=2)
+    ratings = PublicRatings.of(["300", "310.7", "400"], "a grid map")
+    choices = {"hide": "5%rating", "ratings": ratings, "band": "none"}
+    one = plan_of(network, series, ledger, **choices).run(ledger, workers=1)
+    p, q = series.p.copy(), series.q.copy()
+    p[0, 1], q[0, 1] = 3.107, 0
+    other = LoadSeries(series.first_hour, p, q, series.keys)
+    assert is_same(plan_of(network, other, ledger, **choices).run(ledger, workers=1), one)
+    with pytest.raises(GridveilError, match="agree with raw loads"):
+        plan_of(network, other, ledger, **choices, release_id="another")
+
+
+def test_huge_loads_are_planned_without_a_warning(tmp_path):
+    network, series = load_case("case5_pjm"), series_of(load_case("case5_pjm"), hours=2)
+    huge = LoadSeries(series.first_hour, 1e308 + 0 * series.p, 1.7e308 + 0 * series.q, series.keys)
+    ratings = PublicRatings.of(["300", "310.7", "400"], "a grid map")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan_of(network, huge, tmp_path / "ledger.sqlite", hide="5%rating", ratings=ratings)
 
 
 @pytest.mark.parametrize("loads", [2047, 2048, 4097])

@@ -80,8 +80,8 @@ class RunState:
         if self._path is None:
             return
         data = io.BytesIO()
-        of = np.frombuffer(self._digest, dtype=np.uint8)
-        np.savez(data, **{_DIGEST: of}, **_arrays_of(solved))
+        arrays: dict[str, Any] = {_DIGEST: np.frombuffer(self._digest, dtype=np.uint8)}
+        np.savez(data, **arrays, **_arrays_of(solved))
         write_atomically(self._path / _name(block), data.getvalue(), private=True)
 
     def remove(self) -> None:
