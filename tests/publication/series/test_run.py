@@ -114,12 +114,14 @@ def test_a_state_shows_no_raw_load(network, series, tmp_path):
                 assert not np.isin(values.astype(float), raw).any()
 
 
-def test_a_block_that_cannot_be_read_is_made_again(network, series, tmp_path):
+@pytest.mark.parametrize("left", [0, 11, 600, -1], ids="{} bytes".format)
+def test_a_block_that_cannot_be_read_is_made_again(network, series, tmp_path, left):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     state = tmp_path / ".out.series"
     plan = plan_of(network, series, ledger, hide="10MVA")
     one = plan.run(ledger, state=state, workers=1)
-    (state / "block-000002.npz").write_bytes(b"not a block")
+    block = state / "block-000002.npz"
+    block.write_bytes(block.read_bytes()[:left] if left != 11 else b"not a block")
     told = []
     again = plan.run(ledger, state=state, workers=1, progress=lambda *t: told.append(t))
     assert is_same(one, again)
@@ -147,3 +149,22 @@ def test_blocks_survive_the_disk_bit_by_bit(network, series, tmp_path):
     assert np.array_equal(back.restored.p, block.restored.p)
     assert np.array_equal(back.restored.points.theta, block.restored.points.theta)
     assert RunState(tmp_path / "state", [b"two"]).load(3) is None
+
+
+def test_a_block_of_another_run_is_not_taken_for_its_own(network, series, tmp_path):
+    """Two runs that write beside the same output at once: neither gets a block of the other."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    solved = plan_of(network, series, ledger, hide="10MVA").run(ledger, workers=1).solved
+    block = SolvedBlock(solved.restored, solved.targets, solved.optimal, solved.violations)
+    one = RunState(tmp_path / "state", [b"one"])
+    other = RunState(tmp_path / "state", [b"other"])
+    one.save(0, block)
+    assert other.load(0) is None
+    assert one.load(0) is not None
+
+
+def test_a_folder_that_is_no_state_loses_nothing(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    RunState(tmp_path / "mine", [b"one"]).remove()
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.txt"]

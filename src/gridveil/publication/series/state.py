@@ -2,17 +2,19 @@
 
 It is a hidden folder beside the output, for its owner's eyes. What it holds follows from private
 loads and public numbers alone: no raw load is ever in it. It belongs to one draw and one plan, by a
-digest of both; the blocks of another are removed. The folder of the release appears when all blocks
-are there, and the state is then removed.
+digest of both, which stands in each of them; the blocks of another are removed, and nothing else is
+that may be in the folder. That of the release appears when all blocks are there, and the state is
+then removed.
 """
 
 import hashlib
 import io
-import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -36,16 +38,18 @@ class RunState:
             of: What blocks depend on: private draw and plan.
         """
         self._path = path
+        self._digest = b""
         if path is None:
             return
         digest = hashlib.sha256()
         for part in of:
             digest.update(len(part).to_bytes(8, "big") + part)
-        wanted = digest.hexdigest().encode()
+        self._digest = digest.digest()
+        wanted = self._digest.hex().encode()
         try:
-            if path.exists() and not self._is_of(wanted):
-                shutil.rmtree(path)
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._is_of(wanted):
+                _remove_files(path)
         except OSError as error:
             raise GridveilError(f"cannot write {path}: {error.strerror}") from error
         write_atomically(path / _DIGEST, wanted, private=True)
@@ -63,10 +67,12 @@ class RunState:
             return None
         try:
             with np.load(self._path / _name(block), allow_pickle=False) as arrays:
-                return _block_of(dict(arrays))
+                found = dict(arrays)
+                is_own = found.pop(_DIGEST).tobytes() == self._digest
+                return _block_of(found) if is_own else None
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, EOFError):  # not ours: it is made again
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):  # made again
             return None
 
     def save(self, block: int, solved: SolvedBlock) -> None:
@@ -74,13 +80,16 @@ class RunState:
         if self._path is None:
             return
         data = io.BytesIO()
-        np.savez(data, **_arrays_of(solved))
+        arrays: dict[str, Any] = {_DIGEST: np.frombuffer(self._digest, dtype=np.uint8)}
+        np.savez(data, **arrays, **_arrays_of(solved))
         write_atomically(self._path / _name(block), data.getvalue(), private=True)
 
     def remove(self) -> None:
         """Remove the state, when the release is written."""
         if self._path is not None:
-            shutil.rmtree(self._path, ignore_errors=True)
+            with suppress(OSError):  # what is not ours stays
+                _remove_files(self._path)
+                self._path.rmdir()
 
 
 NO_STATE = RunState(None, ())
@@ -90,6 +99,13 @@ NO_STATE = RunState(None, ())
 def state_folder(output: Path) -> Path:
     """Return where the state of a run is kept that writes to an output folder."""
     return output.with_name(f".{output.name}.series")
+
+
+def _remove_files(path: Path) -> None:
+    """Remove the files of a state, those that were being written when a run was killed too."""
+    for pattern in (_DIGEST, "block-*.npz", f".{_DIGEST}.*", ".block-*"):
+        for file in path.glob(pattern):
+            file.unlink(missing_ok=True)
 
 
 def _name(block: int) -> str:

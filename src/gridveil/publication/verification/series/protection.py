@@ -9,7 +9,7 @@ from gridveil.errors import GridveilError
 from gridveil.network.series.load_series import hour_text
 from gridveil.privacy.calibration import exact
 from gridveil.privacy.series.mechanism import NAME, SeriesMechanism
-from gridveil.privacy.series.promise import DAY, SeriesPromise, SeriesPromiseKind
+from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.publication.certificate import Certificate, StatedSeries
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.series.statements import (
@@ -20,7 +20,7 @@ from gridveil.publication.series.statements import (
     series_unit,
 )
 from gridveil.publication.statements import LARGEST_BASE, SMALLEST_BASE, is_plausible_base
-from gridveil.publication.verification.protection import named_claim, owner_claims
+from gridveil.publication.verification.protection import OwnLoss, named_claim, owner_claims
 
 _EXACT = 1e-12
 _TOTAL = "total_epsilon"
@@ -48,8 +48,9 @@ def series_protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield from _promise(certificate, promise)
     yield from _public(certificate, series)
     least = float(min(alpha * mechanism.base_mva for alpha in mechanism.alphas))
-    lost = _largest_loss(replace(mechanism, promise=promise), DAY)
-    yield from owner_claims(read, (float(lost), least))
+    whole = replace(mechanism, promise=promise)
+    lost, of_all = _largest_loss(whole), _largest_loss(whole, whole.hours)
+    yield from owner_claims(read, OwnLoss(float(lost), float(of_all), least))
     yield named_claim(certificate)
     yield stated("smoothed with", series.smoothing, "a public prior, which only the owner can name")
     why = "only the owner has the private series before it"
