@@ -22,6 +22,8 @@ SAME = {
     "accept_match": "accept_matches",
     "save_costs": "",
     "load_buses": "",
+    "profile_power_factor": "power_factor",
+    "first_step": "start",
     "public_injections": "",
     "plot": "",
     "csv": "",
@@ -62,7 +64,13 @@ def python_function(name):
 def test_every_command_is_a_function_with_the_same_parameters(name):
     parameters = set(inspect.signature(python_function(name)).parameters)
     if name == "release":
-        parameters |= set(inspect.signature(gridveil.plan_release).parameters)
+        for further in (
+            gridveil.plan_release,
+            gridveil.plan_series_release,
+            gridveil.release_series,
+            gridveil.load_series,
+        ):
+            parameters |= set(inspect.signature(further).parameters)
     agents = set(inspect.signature(AgentOptions).parameters)
     for option in COMMANDS[name].params:
         if option.name in SHOWN:

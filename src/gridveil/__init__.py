@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     )
     from gridveil.fidelity.registry import METHODS as METHODS
     from gridveil.fidelity.result import Restored as Restored
+    from gridveil.fidelity.series.restore import restore_series as restore_series
+    from gridveil.fidelity.series.result import RestoredSeries as RestoredSeries
     from gridveil.network.formats.base import CaseFormat as CaseFormat
     from gridveil.network.formats.registry import FORMATS as FORMATS
     from gridveil.network.library import (
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     )
     from gridveil.opf.cost_gradients import CostGradients as CostGradients
     from gridveil.opf.cost_gradients import cost_gradients as cost_gradients
+    from gridveil.opf.multi_hour import solve_multi_hour as solve_multi_hour
     from gridveil.opf.pandapower import (
         ConversionWarning as ConversionWarning,
     )
@@ -181,6 +184,16 @@ if TYPE_CHECKING:
     )
     from gridveil.publication.planning import plan as plan
     from gridveil.publication.series.export.export import export_series as export_series
+    from gridveil.publication.series.make import SeriesRelease as SeriesRelease
+    from gridveil.publication.series.plan import (
+        SeriesPlan as SeriesPlan,
+    )
+    from gridveil.publication.series.plan import (
+        plan_series_release as plan_series_release,
+    )
+    from gridveil.publication.series.plan import (
+        release_series as release_series,
+    )
     from gridveil.publication.verification.verify import (
         Verification as Verification,
     )
@@ -212,6 +225,8 @@ _MODULES = {
     "fidelity.phase": ["restore", "restore_many"],
     "fidelity.registry": ["METHODS"],
     "fidelity.result": ["Restored"],
+    "fidelity.series.restore": ["restore_series"],
+    "fidelity.series.result": ["RestoredSeries"],
     "network.formats.base": ["CaseFormat"],
     "network.formats.registry": ["FORMATS"],
     "network.library": ["as_network", "cases", "list_cases", "load_case", "save_case"],
@@ -224,6 +239,7 @@ _MODULES = {
     "network.series.writing": ["profiles", "save_series"],
     "opf.acopf": ["OPFResult", "solve", "solve_acopf"],
     "opf.cost_gradients": ["CostGradients", "cost_gradients"],
+    "opf.multi_hour": ["solve_multi_hour"],
     "opf.pandapower": ["ConversionWarning", "from_pandapower", "to_pandapower"],
     "opf.solvers": ["Solver", "using"],
     "opf.status": ["Status"],
@@ -262,6 +278,8 @@ _MODULES = {
     "publication.plan": ["ReleasePlan", "plan_release", "release"],
     "publication.planning": ["plan"],
     "publication.series.export.export": ["export_series"],
+    "publication.series.make": ["SeriesRelease"],
+    "publication.series.plan": ["SeriesPlan", "plan_series_release", "release_series"],
     "publication.verification.verify": ["Verification", "verify"],
 }
 """Where each public name lives; a module is imported when one of its names is first used."""

@@ -279,7 +279,7 @@ def test_a_method_that_fails_leaves_the_draw_to_another(path, method):
 def test_a_plan_warns_of_wide_relative_noise_and_charges_it_in_its_own_metric(path):
     plan = plan_release(TINY.network(), mechanism=RelativeLaplace.of(1, "0.4"), ledger=path)
     assert any("some loads will come out several times too large" in w for w in plan.warnings)
-    charge = plan._spending().charge
+    charge = plan.spending().charge
     assert (charge.metric, charge.distance) == (Metric.RELATIVE, Fraction(2, 5))
     usual = plan_release(TINY.network(), mechanism=RelativeLaplace.of(1, "0.1"), ledger=path)
     assert not any("too large" in w for w in usual.warnings)

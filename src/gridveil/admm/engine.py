@@ -13,11 +13,12 @@ from gridveil.admm.checkpoint import fingerprint, load_checkpoint, save_checkpoi
 from gridveil.admm.device import chosen_device
 from gridveil.admm.draw import Draw
 from gridveil.admm.history import History, concatenated, empty_history
-from gridveil.admm.initial_state import initial_states
+from gridveil.admm.initial_state import carried_state, initial_states
 from gridveil.admm.iteration import ITERATIONS_WITHIN_TOLERANCE
 from gridveil.admm.layout import Layout
 from gridveil.admm.options import AgentOptions, Progress
 from gridveil.admm.result import AgentRun
+from gridveil.admm.state import State
 from gridveil.device import Device
 from gridveil.errors import GridveilError
 from gridveil.opf.status import Status
@@ -35,6 +36,7 @@ def run_agents(
     options: AgentOptions,
     stop: threading.Event,
     alone: bool = True,
+    before: State | None = None,
 ) -> AgentRun:
     """Run the agents for one draw.
 
@@ -44,13 +46,17 @@ def run_agents(
         options: Their options.
         stop: Asks the run to stop once it is set.
         alone: Whether the run may use all threads of a CPU.
+        before: Where the same agents ended for other loads, which is where they start.
     """
     on_gpu = chosen_device(options.device, len(layout.rate)) is Device.GPU
     compile_agents(layout, draw, options)
     problem = fingerprint(layout, draw, options.policy)
     resumed = load_checkpoint(options.checkpoint, problem) if options.checkpoint else None
     if resumed is None:
-        (state,) = initial_states(layout, [draw], options.policy, options.start)
+        if before is None:
+            (state,) = initial_states(layout, [draw], options.policy, options.start)
+        else:
+            state = carried_state(layout, before, options.policy)
         history = empty_history()
     else:
         state, history = resumed

@@ -55,6 +55,19 @@ def initial_states(
     return states
 
 
+def carried_state(layout: Layout, before: State, policy: Policy) -> State:
+    """Return the state in which agents start from the end of a run for other loads.
+
+    Copies and multipliers are carried on; penalties start anew, as those that grew while the other
+    run converged are too stiff.
+    """
+    rho = first_penalties(layout, policy)
+    state = initial_state(before.x.copy(), rho, before.line_solution.copy(), layout.groups)
+    state.z[:], state.dual[:] = before.z, before.dual
+    state.window_z[:] = before.z
+    return state
+
+
 def flat_state(layout: Layout, noisy: FloatArray, policy: Policy) -> State:
     """Return a flat start: voltages of 1, outputs mid-band, the noisy loads."""
     x = np.zeros(layout.size)

@@ -54,6 +54,14 @@ class Display:
             self._last_line = time.monotonic()
             self._log(text)
 
+    def hours(self, done: int, of: int, seconds_left: float) -> None:
+        """Show how many hours of a series are restored, and how long the others may take."""
+        text = f"fidelity phase: {done:,} of {of:,} hours, about {_time(seconds_left)} left"
+        self._show(text)
+        if time.monotonic() - self._last_line >= _PLAIN_SECONDS:
+            self._last_line = time.monotonic()
+            self._log(text)
+
     def notice(self, text: str) -> None:
         """Print a notice, unless in quiet mode."""
         if self._mode is not Mode.QUIET:
@@ -67,6 +75,13 @@ class Display:
         if self._mode is Mode.PLAIN:
             seconds = time.monotonic() - self._start
             error_console.print(f"{seconds:7.1f} s  {text}", highlight=False, soft_wrap=True)
+
+
+def _time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from gridveil.cli.options import (
 )
 from gridveil.cli.output import console, print_json
 from gridveil.cli.reading import PublicInjectionsOption, read_network
-from gridveil.cli.release import DisplayOptions
+from gridveil.cli.release_options import DisplayOptions
 
 
 @dataclass(frozen=True)

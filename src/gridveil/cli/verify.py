@@ -38,6 +38,13 @@ def verify(
     dispatch: Annotated[
         Path | None, typer.Option(help="Also check p* against this published dispatch (CSV).")
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="series: solve for the optimal costs of all hours, not of a sample drawn here.",
+        ),
+    ] = False,
     solver: SolverOption = None,
     device: DeviceOption = None,
     as_json: JsonOption = False,
@@ -54,7 +61,7 @@ def verify(
     from gridveil.publication.verification.verify import verify as check
 
     with error_console.status("verifying …"):
-        result = check(folder, key, costs, dispatch, solver, device)
+        result = check(folder, key, costs, dispatch, solver, device, full=full)
     if as_json:
         print_json(result.figures())
     else:

@@ -67,9 +67,18 @@ class Agents(FidelityMethod):
 
     def solve(self, problem: FidelityProblem) -> Found:
         """Return the loads that the agents agree on."""
+        return self.solve_from(problem, None)
+
+    def solve_from(self, problem: FidelityProblem, before: State | None) -> Found:
+        """Return the loads that the agents agree on, from where they ended for other loads.
+
+        Args:
+            problem: The problem.
+            before: The last state of the same agents; it is not changed.
+        """
         bands, layout = _laid_out(problem)
         with stop_on_interrupt() as stop:
-            run = run_agents(layout, _draw(problem), self.options, stop)
+            run = run_agents(layout, _draw(problem), self.options, stop, before=before)
         return _found(problem, bands, layout, run, self.options)
 
     def solve_many(

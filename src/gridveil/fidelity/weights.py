@@ -50,6 +50,11 @@ def metric_weights(guarantee: Guarantee, noisy: FloatArray) -> FloatArray:
     distances = np.array(guarantee.distances)
     if distances.shape != (len(noisy),):
         raise GridveilError(f"{len(distances)} distances α for {len(noisy)} loads")
+    return distance_weights(distances)
+
+
+def distance_weights(distances: FloatArray) -> FloatArray:
+    """Return the weight of every load of an absolute promise with a distance α for each, in p.u."""
     return np.asarray(_UNIT_DISTANCE**2 / distances**2)
 
 

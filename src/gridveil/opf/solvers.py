@@ -86,6 +86,11 @@ def using(solver: Solver | str | None = None, device: Device | str | None = None
         _CHOSEN.reset(token)
 
 
+def chosen() -> Solver:
+    """Return the solver chosen by `using`, for work that goes to another process."""
+    return _CHOSEN.get()
+
+
 def chosen_for(buses: int, programs: int = 1) -> Solver:
     """Return the solver that programs of a network of this size get first: not `auto`."""
     chosen = _CHOSEN.get()

@@ -48,10 +48,10 @@ class Protection(Part):
     mechanism: Name
     epsilon: Positive
     epsilon_costs: NotNegative
-    """The part of ε that paid for the costs O*."""
+    """The part of ε that paid for the costs O*, or for the private total of a series."""
     delta: Annotated[float, Field(ge=0, lt=1)]
-    kind: Literal["absolute", "relative"] = "absolute"
-    """What the distance is measured in: MVA, or parts of the load."""
+    kind: Literal["absolute", "relative", "energy"] = "absolute"
+    """What the distance is measured in: MVA, parts of the load, or MVAh over all hours."""
     alpha_pu: Positive | None
     """The distance α; null where it is another for each load, relative, or any within bounds."""
     alpha_mva: Positive | None
@@ -78,7 +78,7 @@ class Protection(Part):
     cumulative_floor_mva: Positive | None = None
     cumulative_differs: bool = False
     """Whether each load is counted at a distance of its own; the two above are null then."""
-    also_spent: dict[Literal["absolute", "relative", "log"], Positive] = {}
+    also_spent: dict[Literal["absolute", "relative", "log", "energy"], Positive] = {}
     """The most that any load has spent in promises of other metrics, which are counted apart."""
     entropy: Literal["exact sampling from operating-system entropy"]
     loads: int
@@ -248,6 +248,41 @@ class Fidelity(Part):
         return self
 
 
+class StatedSeries(Part):
+    """Which hours a release of a series has, and how they were found.
+
+    The other parts of its certificate are about all released hours: costs of the fidelity part are
+    sums over them, violations and gaps of single generators the largest of any, and the costs O* or
+    the dispatch p* means. The tables of the folder have the figures of every hour.
+    """
+
+    promise: Literal["energy", "day", "window"]
+    first_hour: str
+    """When the first hour begins, UTC."""
+    hours: Annotated[int, Field(ge=1, le=2**18)]
+    left_out: list[str]
+    """The hours for which no network was found that works; the tables have no loads of them."""
+    endings: dict[str, int]
+    """How many hours were restored in which way."""
+    basis_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """SHA-256 of the whole numbers of the public basis."""
+    noise_scales: list[Positive]
+    """Of each coefficient of a block, in whole numbers of the basis."""
+    smoothing: str
+    """What the private series were smoothed with."""
+    smoothing_effect: str
+    """By how much that moved them, in words."""
+    network_hour: str
+    """The hour whose loads and operating point stand in the case file: that of the largest load."""
+    worst_hour: str
+    """The hour with the largest violation."""
+    mean_violation: NotNegative
+    has_ramps: bool
+    """Whether generators have ramp limits."""
+    ramp_excess: NotNegative | None
+    """By how much the published dispatch breaks them at most, in p.u.; null without."""
+
+
 class LedgerRow(Part):
     """The row of a ledger that charged the release; the ledger cannot take it back unnoticed."""
 
@@ -301,6 +336,8 @@ class Certificate(Part):
     dispatch: StatedDispatch | None = None
     """Left out where the band is not on a dispatch."""
     fidelity: Fidelity
+    series: StatedSeries | None = None
+    """Left out of the release of a snapshot."""
     load_buses: list[BusNumber]
     """The bus of every load in service, as often as it has loads; they are numbered from 1."""
     idle_load_buses: list[BusNumber] = []
@@ -312,7 +349,7 @@ class Certificate(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_is_left_out(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content = _without(whole(self), "solves", "post_processing", "dispatch")
+        content = _without(whole(self), "solves", "post_processing", "dispatch", "series")
         if not self.idle_load_buses:
             content.pop("idle_load_buses", None)
         return content

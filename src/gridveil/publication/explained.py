@@ -20,7 +20,7 @@ from gridveil.fidelity.result import Restored
 from gridveil.network.case_file import COLUMNS
 from gridveil.network.components import LoadList
 from gridveil.network.network import Network
-from gridveil.opf.operating_point import complex_flows
+from gridveil.opf.operating_point import OperatingPoint, complex_flows
 from gridveil.privacy.metric import Metric
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.total import NoisyTotal
@@ -112,7 +112,18 @@ def model_numbers(network: Network) -> Iterator[FloatArray]:
 
 def _restored(made: Release) -> Iterator[FloatArray]:
     """Give the numbers of the loads and the operating point found, and of what they cost."""
-    network, point = made.restored.network, made.restored.point
+    yield from operating_numbers(made.restored.network, made.restored.point)
+    yield from _held_to(made.restored)
+    if HISTORY in made.files:  # of agents, which had private loads only
+        history = read_history(made.files[HISTORY])
+        yield np.stack([history.primal, history.dual, history.rho, history.cost])
+        yield np.arange(len(history) + 1.0)
+        if np.isfinite(history.cost).all():
+            yield curve_ticks(history.cost)
+
+
+def operating_numbers(network: Network, point: OperatingPoint) -> Iterator[FloatArray]:
+    """Give the numbers of private loads, their operating point and what pages say of both."""
     base = network.base_mva
     yield from (network.loads.values * base, np.stack(network.bus_load()) * base)
     yield from (point.v, np.degrees(point.theta), point.p * base, point.q * base)
@@ -123,13 +134,6 @@ def _restored(made: Release) -> Iterator[FloatArray]:
     yield np.array([(loading > hot).sum() for hot in (-1.0, HOT)])
     yield np.array([np.isfinite(network.lines.rate).sum()])
     yield network.lines.rate * base
-    yield from _held_to(made.restored)
-    if HISTORY in made.files:  # of agents, which had private loads only
-        history = read_history(made.files[HISTORY])
-        yield np.stack([history.primal, history.dual, history.rho, history.cost])
-        yield np.arange(len(history) + 1.0)
-        if np.isfinite(history.cost).all():
-            yield curve_ticks(history.cost)
 
 
 def _stated(made: Release) -> Iterator[FloatArray]:

@@ -8,8 +8,8 @@ Of `run`, the draws alone see the raw loads; all that follows gets a blank netwo
 finished files are scanned for raw loads (scan.py), as a guard against mistakes of our own.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,7 @@ from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.choice import noise_choice
 from gridveil.privacy.guarantee import Guarantee
 from gridveil.privacy.hide import Hide
-from gridveil.privacy.ledger.ledger import NEW, Ledger, existing_ledger
+from gridveil.privacy.ledger.ledger import Ledger, existing_ledger
 from gridveil.privacy.ledger.owner import owner_of, register_choice
 from gridveil.privacy.ledger.records import Entry, RegisterChoice, Spending
 from gridveil.privacy.mechanisms.base import Mechanism
@@ -53,11 +53,11 @@ from gridveil.privacy.phase import (
     sound_guarantee,
     spending_of,
 )
-from gridveil.privacy.plausible_distance import check_distance
 from gridveil.privacy.ratings import PublicRatings
 from gridveil.privacy.total import NoisyTotal, privatise_total, total_id
 from gridveil.publication.case_file import blank
 from gridveil.publication.certificate import Certificate
+from gridveil.publication.charge import Charge, charge_of_plan, ledger_warnings
 from gridveil.publication.choices import (
     PRIVATE_COSTS_ONLY,
     check_release_id,
@@ -110,7 +110,6 @@ from gridveil.publication.target_words import held_to_nothing, target_sentences
 from gridveil.publication.targets import Provenance, Target
 
 _NOISE_DRAWS = 100_000
-_REGISTERS_SHOWN = 5
 _WELL_ABOVE = 1000.0
 """In floors: a load of which a relative change is one in per cent."""
 
@@ -149,35 +148,11 @@ class ReleaseChoices(TypedDict, total=False):
     new_register: str | None
 
 
-_FIRST = (
-    f"the ledger is new: {NEW}. If any of these loads was released before, its budget is in "
-    "another ledger; name that one with --ledger"
-)
 _DECLARATION = (
     "--consumers declares in public that these loads never feed power back{band}. Decide so from "
     "what is known of them anyway, not from their values: nothing checks it, and a load that does "
     "otherwise, by solar power behind the meter say, is released wrong"
 )
-
-
-@dataclass(frozen=True)
-class Charge:
-    """What a release takes of the budget of every load."""
-
-    epsilon: Fraction
-    """Charged to each load, at the distance its ledger counts at; 0 if it was drawn before."""
-    least_left: Fraction
-    """What then remains, at least, for any of them."""
-    is_drawn: bool
-    """Whether the noise was drawn under this id before, so that nothing is charged."""
-    register: str = ""
-    """The register of the ledger that the loads belong to."""
-    is_first: bool = False
-    """Whether the ledger knows no earlier release of any load."""
-    elsewhere: Mapping[str, Fraction] = field(default_factory=dict)
-    """The most that any load has spent in promises of other metrics, which are counted apart."""
-    other_registers: tuple[str, ...] = ()
-    """Registers that the ledger has, where none of them looks like the network."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +230,7 @@ class ReleasePlan:
         wide = self.mechanism.guarantee().warning
         declared = self._declarations()
         free = held_to_nothing(self.network, self.band)
-        return (*kept, *declared, *free, *((wide,) if wide else ()), *self._ledger_warnings())
+        return (*kept, *declared, *free, *((wide,) if wide else ()), *ledger_warnings(self.charge))
 
     def _declarations(self) -> Iterator[str]:
         """Warn of what the owner declares of consumers; whether it holds is not looked at."""
@@ -263,22 +238,6 @@ class ReleasePlan:
             factor = self.post_processing.power_factor
             band = "" if factor is None else f", at a power factor of {factor:g} or more"
             yield _DECLARATION.format(band=band)
-
-    def _ledger_warnings(self) -> Iterator[str]:
-        for metric, most in self.charge.elsewhere.items():
-            yield (
-                f"these loads have spent ε = {float(most):g} in {metric} promises too. That is "
-                "counted apart: what both tell together about a load adds up"
-            )
-        if self.charge.is_first:
-            yield _FIRST
-        elif self.charge.other_registers:
-            others = ", ".join(map(repr, self.charge.other_registers[:_REGISTERS_SHOWN]))
-            yield (
-                "the ledger knows no network like this one: its loads get a register of their own, "
-                f"{self.charge.register!r}, with nothing spent. A network that was modelled anew "
-                f"cannot be recognised. If these are loads of {others}, stop, and say --register"
-            )
 
     @cached_property
     def noise(self) -> NoiseSize | None:
@@ -335,7 +294,7 @@ class ReleasePlan:
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
         if self.cost_budget and not book.knows(self.release_id):
-            book.check(self._spending())
+            book.check(self.spending())
         noisy = privatise(
             self.network,
             self.mechanism,
@@ -554,7 +513,8 @@ class ReleasePlan:
         loads, factor = len(self.network.loads), done.power_factor
         return post_processing_sentences(done.consumer_count, loads, factor, done.corrects_bias)
 
-    def _spending(self) -> Spending:
+    def spending(self) -> Spending:
+        """Return what is asked of the budget of each load."""
         owner = owner_of(self.network, self.register)
         return spending_of(owner, self.mechanism, further=self.cost_budget)
 
@@ -798,7 +758,7 @@ def plan_release(
         ),
     )
     plan.draft(known)
-    return replace(plan, charge=_charge(plan, ledger))
+    return replace(plan, charge=charge_of_plan(plan, ledger))
 
 
 def release(
@@ -832,28 +792,6 @@ def release(
     with using(solver, device):
         plan = plan_release(network, ledger=ledger, **choices)
         return plan.run(ledger, key=key, notify=notify)
-
-
-def _charge(plan: ReleasePlan, ledger: Ledger | str | Path | None) -> Charge:
-    """Return what a plan would charge, or refuse what the loads cannot pay for."""
-    if isinstance(ledger, Ledger):
-        return _charge_of(plan, ledger)
-    with existing_ledger(ledger) as book:
-        return _charge_of(plan, book)
-
-
-def _charge_of(plan: ReleasePlan, ledger: Ledger) -> Charge:
-    asked = plan._spending()
-    register = ledger.register_of(asked)
-    if ledger.knows(plan.release_id):
-        return Charge(Fraction(0), ledger.least_left(asked), is_drawn=True, register=register)
-    check_distance(plan.network, asked, ledger.distance_of(asked))
-    charge = ledger.check(asked)
-    left = ledger.least_left(asked) - charge
-    known = ledger.registers()
-    others = () if register in known or plan.register is not None else tuple(known)
-    elsewhere = ledger.spent_elsewhere(asked)
-    return Charge(charge, left, False, register, ledger.is_empty, elsewhere, others)
 
 
 def _conditions(target: Target | None) -> dict[str, str]:

@@ -104,15 +104,22 @@ def make_post_processing(
             f"--correct-bias (correct_bias in Python): the noise of {mechanism.name} has no bias "
             "that could be corrected; drop it"
         )
+    return PostProcessing(consumer_limits(network, consumers, power_factor), correct_bias)
+
+
+def consumer_limits(
+    network: Network, consumers: ConsumersLike | None, power_factor: Number | None
+) -> LoadLimits | None:
+    """Return the limits of the loads that are declared consumers; the arguments are as above."""
     if consumers is None:
         if power_factor is not None:
             raise GridveilError(
                 "--power-factor (power_factor in Python): means something with --consumers only; "
                 "'--consumers all' declares every load a consumer"
             )
-        return PostProcessing(None, correct_bias)
+        return None
     factor = None if power_factor is None else float(exact(power_factor, "power factor"))
-    return PostProcessing(LoadLimits(_are_consumers(network, consumers), factor), correct_bias)
+    return LoadLimits(_are_consumers(network, consumers), factor)
 
 
 def at_buses(

@@ -6,6 +6,7 @@ _METRICS = {
     "absolute": "promises in MVA",
     "relative": "promises in per cent of a load",
     "log": "promises of a logarithmic distance",
+    "energy": "promises of energy",
 }
 
 
@@ -15,7 +16,7 @@ def spent_sentence(protection: Protection) -> str:
     if of.cumulative_differs:
         at = "the distance of each load"
     elif of.cumulative_distance_mva is not None:
-        at = f"{of.cumulative_distance_mva:g} MVA"
+        at = f"{of.cumulative_distance_mva:g} MVA{'h' if of.kind == 'energy' else ''}"
     elif of.cumulative_relative_distance is not None:
         at = f"{100 * of.cumulative_relative_distance:g} %"
     if of.cumulative_floor_mva is not None:

@@ -23,8 +23,18 @@ GPU_SOLVER_PACKAGES: Final = (
 )  # fmt: skip
 """What the interior-point method needs on a GPU, for either version of CUDA."""
 SOLVERS: Final = ("ipopt", "interior-point")
+SERIES_PACKAGES: Final = ("pyarrow",)
+"""What the tables of a series are written with."""
 SOFTWARE: Final = frozenset(
-    ("gridveil", "python", GPU_PACKAGE, *GPU_SOLVER_PACKAGES, *PACKAGES, *SOLVERS)
+    (
+        "gridveil",
+        "python",
+        GPU_PACKAGE,
+        *GPU_SOLVER_PACKAGES,
+        *PACKAGES,
+        *SERIES_PACKAGES,
+        *SOLVERS,
+    )
 )
 """What the bytes of a release depend on; its versions stand in the certificate."""
 _ROUNDING = 1e-6

@@ -174,6 +174,7 @@ def private_opf(
     loads: FloatArray,
     weights: FloatArray | None = None,
     limits: LoadLimits | None = None,
+    before: OPFResult | None = None,
 ) -> OPFResult:
     """Return an AC-OPF of the private loads, or of the nearest that have one.
 
@@ -185,9 +186,11 @@ def private_opf(
         loads: The private loads in p.u., of shape (loads, 2), a bought total taken into account.
         weights: How much the squared distance of each load counts; None for all alike.
         limits: Public limits that the loads keep, and those near them.
+        before: That of loads which are near, from which the solver starts.
     """
     counted = np.ones(len(loads)) if weights is None else weights
-    result = attempted_acopf(network.with_loads(*loads.T), watch=_goes_on)
+    start = None if before is None else before.point
+    result = attempted_acopf(network.with_loads(*loads.T), start=start, watch=_goes_on)
     for margin in _MARGINS:
         if result.status.solved:
             break

@@ -1,5 +1,7 @@
 """The part of a report about generators: what they cost beside O*, or generate beside p*."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gridveil.arrays import FloatArray, IntArray
@@ -7,6 +9,7 @@ from gridveil.fidelity.bands import shares_of_range
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate, Fidelity, StatedCosts, StatedDispatch
 from gridveil.publication.report.charts import bands
+from gridveil.publication.report.detail import Detail
 from gridveil.publication.report.html import details, escape
 from gridveil.publication.statements import TARGET_PRIVATE, TARGET_PUBLISHED
 
@@ -29,22 +32,24 @@ def band_card(fidelity: Fidelity) -> list[tuple[str, str]]:
     return []
 
 
-def dispatch_section(certificate: Certificate, published: PublishedCase) -> str:
+def dispatch_section(certificate: Certificate, published: PublishedCase, detail: Detail) -> str:
     """Return the section, by what the band is about."""
     if certificate.costs is not None:
-        return _costs(certificate, published, certificate.costs)
+        return _costs(certificate, published, certificate.costs, detail)
     if certificate.dispatch is not None:
-        return _outputs(certificate, published, certificate.dispatch)
+        return _outputs(certificate, published, certificate.dispatch, detail)
     heads = ("generator", "MW", "MVAr")
     rows = [(name, p, q) for name, p, q in zip(*_columns(published), strict=True)]
     return (
         "<section><h2>What do generators give?</h2><p>Nothing is promised about the dispatch: the "
         "published one is one with which the network works.</p>"
-        f"{details('Generators as a table', heads, rows)}</section>"
+        f"{_table(published, heads, rows, detail)}</section>"
     )
 
 
-def _outputs(certificate: Certificate, published: PublishedCase, dispatch: StatedDispatch) -> str:
+def _outputs(
+    certificate: Certificate, published: PublishedCase, dispatch: StatedDispatch, detail: Detail
+) -> str:
     """Return what generators give beside p*, as a chart and a table."""
     network, base, of = published.network, published.network.base_mva, certificate.fidelity
     target = np.array(dispatch.megawatts)
@@ -83,11 +88,13 @@ def _outputs(certificate: Certificate, published: PublishedCase, dispatch: State
         f"{escape(_described(dispatch))}.{about}</p><p>Every output of the published dispatch is "
         f"within {_given(of.largest_deviation):.3%} of the generator's range of p*; the shaded "
         f"band is ±{of.beta:.3g} of it.{again}{cut if len(drawn) < len(names) else ''}</p>"
-        f"{chart}{details('Generators as a table', heads, rows)}</section>"
+        f"{chart}{_table(published, heads, rows, detail)}</section>"
     )
 
 
-def _costs(certificate: Certificate, published: PublishedCase, costs: StatedCosts) -> str:
+def _costs(
+    certificate: Certificate, published: PublishedCase, costs: StatedCosts, detail: Detail
+) -> str:
     """Return what generators cost beside O*, as a chart and a table."""
     network, base = published.network, published.network.base_mva
     target = np.array(costs.dollars_per_hour)
@@ -128,8 +135,19 @@ def _costs(certificate: Certificate, published: PublishedCase, costs: StatedCost
         f"O*), the optimal one {_given(kept.cost_optimal):,.2f} $/h "
         f"({_given(kept.cost_gap_optimal):+.3%}). The shaded band is "
         f"±{beta:.3g}.{cut}</p>"
-        f"{chart}{details('Generators as a table', heads, rows)}</section>"
+        f"{chart}{_table(published, heads, rows, detail)}</section>"
     )
+
+
+def _table(
+    published: PublishedCase, heads: Sequence[str], rows: Sequence[Sequence[str]], detail: Detail
+) -> str:
+    """Return a table of generators; of many, those with the largest outputs, these first."""
+    note, p = "", published.point.p
+    if len(rows) > detail.rows:
+        rows = [rows[g] for g in _largest(np.arange(len(p)), p, detail.rows)]
+        note = f"The {detail.rows:,} largest by MW. All generators stand in network.m."
+    return details("Generators as a table", heads, rows, note)
 
 
 def _columns(published: PublishedCase) -> tuple[list[str], list[str], list[str]]:
@@ -145,9 +163,9 @@ def _described(dispatch: StatedDispatch) -> str:
     return f"published: {dispatch.source}" if published else dispatch.source
 
 
-def _largest(indices: IntArray, sizes: FloatArray) -> IntArray:
-    """Return the indices of the largest that are drawn, these first."""
-    return indices[np.argsort(-np.abs(sizes[indices]), kind="stable")][:_DRAWN_GENERATORS]
+def _largest(indices: IntArray, sizes: FloatArray, most: int = _DRAWN_GENERATORS) -> IntArray:
+    """Return the indices of the largest, these first."""
+    return indices[np.argsort(-np.abs(sizes[indices]), kind="stable")][:most]
 
 
 def _given(figure: float | None) -> float:

@@ -56,9 +56,12 @@ def _source(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def details(summary: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table that opens on demand."""
-    return f"<details><summary>{escape(summary)}</summary>{table(heads, rows)}</details>"
+def details(
+    summary: str, heads: Sequence[str], rows: Iterable[Sequence[str]], note: str = ""
+) -> str:
+    """Return a table that opens on demand, under a note if there is one."""
+    above = f"<p>{escape(note)}</p>" if note else ""
+    return f"<details><summary>{escape(summary)}</summary>{above}{table(heads, rows)}</details>"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -8,14 +8,15 @@ import numpy as np
 from gridveil.privacy.ledger.ledger import NEW, Ledger
 from gridveil.privacy.ledger.records import Account, Event
 from gridveil.publication.report.charts import budget_bars
+from gridveil.publication.report.detail import SHORT, Detail
 from gridveil.publication.report.html import details, escape, html_page, table
 
 _SHOWN_EVENTS = 200
 _ACCOUNT_HEADS = ("load", "counted", "spent ε", "cap", "left", "releases", "groups")
 
 
-def ledger_page(ledger: Ledger) -> bytes:
-    """Return the page of a ledger."""
+def ledger_page(ledger: Ledger, detail: Detail = SHORT) -> bytes:
+    """Return the page of a ledger; of more accounts than `detail` has rows, the most spent."""
     accounts, groups, history = ledger.accounts(), ledger.groups(), ledger.history()
     names = dict.fromkeys(account.register for account in accounts)
     sections = "".join(
@@ -23,6 +24,7 @@ def ledger_page(ledger: Ledger) -> bytes:
             name,
             [account for account in accounts if account.register == name],
             [group for group in groups if group.register == name],
+            detail.rows,
         )
         for name in names
     )
@@ -51,12 +53,15 @@ def _summary(ledger: Ledger, accounts: list[Account]) -> str:
     )
 
 
-def _register(name: str, accounts: list[Account], groups: list[Account]) -> str:
-    counted = [a for a in (*groups, *accounts) if a.cap.epsilon > 0]
+def _register(name: str, accounts: list[Account], groups: list[Account], most: int) -> str:
+    note = f"The {most:,} that have spent most of their caps. All: gridveil ledger show."
+    note = note if len(accounts) > most else ""
+    accounts, groups = _most_spent(accounts, most), _most_spent(groups, most)
+    counted = _most_spent([a for a in (*groups, *accounts) if a.cap.epsilon > 0], most)
     chart = budget_bars(
         f"Share of its cap that each load of {name} has spent",
         [_label(account) for account in counted],
-        np.array([float(account.spent / account.cap.epsilon) for account in counted]),
+        np.array([_share(account) for account in counted]),
         [_tip(account) for account in counted],
     )
     parts = [f"<section><h2>{escape(name)}</h2>{chart if counted else ''}"]
@@ -64,8 +69,21 @@ def _register(name: str, accounts: list[Account], groups: list[Account]) -> str:
         rows = [(group.key, *_cells(group)[1:5]) for group in groups]
         heads = ("owner of several loads", *_ACCOUNT_HEADS[1:5])
         parts.append(table(heads, rows))
-    parts.append(details("All loads as a table", _ACCOUNT_HEADS, map(_cells, accounts)))
+    summary = f"{'Loads' if note else 'All loads'} as a table"
+    parts.append(details(summary, _ACCOUNT_HEADS, map(_cells, accounts), note))
     return "".join([*parts, "</section>"])
+
+
+def _most_spent(accounts: list[Account], most: int) -> list[Account]:
+    """Return all accounts, or of too many those that have spent most of their caps, these first."""
+    if len(accounts) <= most:
+        return accounts
+    return sorted(accounts, key=_share, reverse=True)[:most]
+
+
+def _share(account: Account) -> float:
+    """Return how much of its cap an account has spent; all of a cap of nothing."""
+    return float(account.spent / account.cap.epsilon) if account.cap.epsilon > 0 else 1.0
 
 
 def _history(history: list[Event]) -> str:

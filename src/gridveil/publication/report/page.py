@@ -13,7 +13,9 @@ from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.calibration import exact
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate, Protection
+from gridveil.publication.folder import LOADS
 from gridveil.publication.report.charts import HOT, Curve, bars, curves, network_graph
+from gridveil.publication.report.detail import SHORT, Detail
 from gridveil.publication.report.dispatch_section import band_card, dispatch_section
 from gridveil.publication.report.html import details, escape, html_page, table
 from gridveil.publication.spent import spent_sentence
@@ -27,6 +29,7 @@ def report_page(
     published: PublishedCase,
     place: FloatArray,
     history: History | None,
+    detail: Detail = SHORT,
 ) -> bytes:
     """Return the page.
 
@@ -35,16 +38,17 @@ def report_page(
         published: The released network.
         place: Where to draw each bus, of shape (buses, 2).
         history: That of the agents, if they solved the fidelity phase.
+        detail: Sizes up to which everything is shown one by one.
     """
     body = "".join(
         [
             _summary(certificate),
             _guarantee(certificate),
-            dispatch_section(certificate, published),
-            _network(published, place),
-            _lines(published),
+            dispatch_section(certificate, published, detail),
+            network_section(published, place, detail),
+            lines_section(published, detail),
             _convergence(certificate.fidelity.method, history),
-            _checks(certificate),
+            checks_section(certificate),
         ]
     )
     return html_page(f"Private release of {certificate.network}", body)
@@ -151,48 +155,66 @@ def _distance_rows(protection: Protection) -> list[tuple[str, str]]:
     ]
 
 
-def _network(published: PublishedCase, place: FloatArray) -> str:
-    network, base, point = published.network, published.network.base_mva, published.point
+def network_section(
+    published: PublishedCase, place: FloatArray, detail: Detail, all_loads: str = LOADS
+) -> str:
+    """Return the map of the network, and its loads as a table; `all_loads` is the file of all."""
+    network = published.network
     loading, flow = _loading(published)
     p, q = network.bus_load()
-    bus_tips = [
-        f"bus {number}: load {a * base:,.1f} MW, {b * base:,.1f} MVAr; voltage {v:.4f} p.u."
-        for number, a, b, v in zip(network.buses.number, p, q, point.v, strict=True)
-    ]
-    line_tips = [
-        f"{network.line_name(i)}: {flow[i] * base:,.1f} MVA, {_share(loading[i])}"
-        for i in range(len(flow))
-    ]
     chart = network_graph(
         "The network as a graph; buses by the size of their released load, lines by loading",
         place,
         np.stack([network.lines.from_bus, network.lines.to_bus], axis=1).astype(float),
         np.nan_to_num(loading),
         np.hypot(p, q),
-        (bus_tips, line_tips),
+        None if len(place) > detail.shapes else _network_tips(published, loading, flow),
     )
+    heads, loads, note = ("bus", "P, MW", "Q, MVAr"), network.case.loads or (), ""
+    if len(loads) > detail.rows:
+        squares = np.array([load.p_mw * load.p_mw + load.q_mvar * load.q_mvar for load in loads])
+        order = np.argsort(-squares, kind="stable")[: detail.rows].tolist()
+        loads = tuple(loads[i] for i in order)
+        note = f"The {detail.rows:,} largest loads. All loads stand in {all_loads}."
     rows = [
         (
             load.key.removeprefix("bus ") + ("" if load.in_service else " (out of service)"),
             f"{load.p_mw:,.3f}",
             f"{load.q_mvar:,.3f}",
         )
-        for load in network.case.loads or ()
+        for load in loads
     ]
     return (
         "<section><h2>The released loads</h2><p>Larger dots are larger loads; dots without colour "
         'have none.</p><p class="legend"><span class="key wirekey">below 70 %</span>'
         '<span class="key orange">above 70 %</span><span class="key red">above 95 % of its rating'
-        f"</span></p>{chart}{details('Loads as a table', ('bus', 'P, MW', 'Q, MVAr'), rows)}"
-        "</section>"
+        f"</span></p>{chart}{details('Loads as a table', heads, rows, note)}</section>"
     )
 
 
-def _lines(published: PublishedCase) -> str:
+def _network_tips(
+    published: PublishedCase, loading: FloatArray, flow: FloatArray
+) -> tuple[list[str], list[str]]:
+    """Return what is read at each bus and at each line."""
+    network, base, voltages = published.network, published.network.base_mva, published.point.v
+    bus_tips = [
+        f"bus {number}: load {a * base:,.1f} MW, {b * base:,.1f} MVAr; voltage {v:.4f} p.u."
+        for number, a, b, v in zip(network.buses.number, *network.bus_load(), voltages, strict=True)
+    ]
+    line_tips = [
+        f"{network.line_name(i)}: {flow[i] * base:,.1f} MVA, {_share(loading[i])}"
+        for i in range(len(flow))
+    ]
+    return bus_tips, line_tips
+
+
+def lines_section(published: PublishedCase, detail: Detail) -> str:
+    """Return how loaded every line with a rating is."""
     network, base = published.network, published.network.base_mva
     loading, flow = _loading(published)
     limited = np.flatnonzero(np.isfinite(loading))
     order = limited[np.argsort(-loading[limited], kind="stable")]
+    is_read = len(order) <= detail.shapes
     rows = [
         (
             network.line_name(i),
@@ -200,19 +222,28 @@ def _lines(published: PublishedCase) -> str:
             f"{network.lines.rate[i] * base:,.1f}",
             f"{loading[i]:.1%}",
         )
-        for i in order
+        for i in (order if is_read else order[: detail.rows])
     ]
     if not len(order):
         return (
             "<section><h2>Line loading</h2><p>No line of this network has a rating.</p></section>"
         )
     tips = [f"{name}: {mva} of {rate} MVA, {share}" for name, mva, rate, share in rows]
-    chart = bars("Loading of every line, sorted", "share of rating", loading[order], 1.0, tips)
+    note = f"The {detail.rows:,} most loaded lines. All lines stand in network.m."
+    chart = bars(
+        "Loading of every line, sorted",
+        "share of rating",
+        loading[order],
+        1.0,
+        tips if is_read else None,
+    )
     hot = int((loading[order] > HOT).sum())
     heads = ("line", "MVA", "rating, MVA", "loading")
+    note = note if len(order) > detail.rows else ""
+    table_of_lines = details("Lines as a table", heads, rows[: detail.rows], note)
     return (
         f"<section><h2>Line loading</h2><p>{len(order)} lines have a rating; {hot} carry more than "
-        f"95 % of it, none more than it.</p>{chart}{details('Lines as a table', heads, rows)}"
+        f"95 % of it, none more than it.</p>{chart}{table_of_lines}"
         "</section>"
     )
 
@@ -256,7 +287,8 @@ def _convergence(method: str, history: History | None) -> str:
     )
 
 
-def _checks(certificate: Certificate) -> str:
+def checks_section(certificate: Certificate) -> str:
+    """Return what can be checked, and what has to be believed."""
     broken = [
         (name.replace("_", " "), f"{value:.2e}")
         for name, value in certificate.fidelity.violations.model_dump().items()

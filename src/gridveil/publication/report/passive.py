@@ -26,15 +26,16 @@ _HEAD = re.compile(
 )
 _MIDDLE, _END = b"</main><script>", b"</script></body></html>\n"
 _TAGS = (
-    "header|section|h1|h2|p|ul|li|b|span|code|blockquote|details|summary|div|table|thead|tbody|tr|"
-    "th|td|svg|line|rect|circle|polyline|text"
+    "header|section|h1|h2|h3|p|a|ul|li|b|span|code|blockquote|details|summary|div|table|thead|tbody|"
+    "tr|th|td|svg|line|rect|circle|polyline|path|text"
 )
 _ATTRIBUTES = (
-    "class|role|tabindex|scope|aria-label|aria-live|viewBox|data-tip|x|y|x1|x2|y1|y2|cx|cy|r|width|"
-    "height|points"
+    "id|class|role|tabindex|scope|aria-label|aria-live|viewBox|data-tip|x|y|x1|x2|y1|y2|cx|cy|r|"
+    "width|height|points|d"
 )
 _BODY = re.compile(
-    f'(?:[^<]++|<(?:{_TAGS})(?: (?:{_ATTRIBUTES})="[^"<>]*+")*+/?>|</(?:{_TAGS})>)*+'.encode()
+    f'(?:[^<]++|<(?:{_TAGS})(?: (?:(?:{_ATTRIBUTES})="|href="#)[^"<>]*+")*+/?>|</(?:{_TAGS})>)*+'
+    "".encode()
 )
 """Text, and tags and attributes that our pages have; without ever going back in a hostile page."""
 _CONTROL = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")

@@ -12,6 +12,7 @@ from gridveil.opf.acopf import solve_acopf
 from gridveil.privacy.phase import NoisyLoads
 from gridveil.publication.certificate import Certificate, TrueCost
 from gridveil.publication.report.charts import Curve, scatter
+from gridveil.publication.report.detail import SHORT, Detail
 from gridveil.publication.report.html import details, escape, html_page
 
 WARNING = "contains raw data, do not publish"
@@ -20,11 +21,20 @@ _LARGEST_MW = 1e15
 
 
 def private_page(
-    network: Network, noisy: NoisyLoads, released: Network, certificate: Certificate
+    network: Network,
+    noisy: NoisyLoads,
+    released: Network,
+    certificate: Certificate,
+    detail: Detail = SHORT,
 ) -> bytes:
-    """Return the page; `network` holds the raw loads, `released` those of the release.
+    """Return the page; idle loads stand among the others if the release lists them.
 
-    Idle loads stand among the others if the release lists them.
+    Args:
+        network: The network with the raw loads.
+        noisy: The private loads.
+        released: The network with the released loads.
+        certificate: That of the release.
+        detail: Sizes up to which everything is shown one by one.
     """
     largest, listed = _LARGEST_MW / network.base_mva, network.listed_loads
     out_of_service = released.idle_loads.values if network.lists_idle_loads else np.zeros((0, 2))
@@ -36,12 +46,12 @@ def private_page(
             np.concatenate([released.loads.values, out_of_service]),
         )
     )
-    parts = []
+    labels, parts, is_read = listed.labels, [], len(raw) <= detail.shapes
     for column, (name, unit) in enumerate((("P", "MW"), ("Q", "MVAr"))):
         tips = [
             f"{label}: {name} raw {a:,.2f}, noisy {b:,.2f}, released {c:,.2f} {unit}"
             for label, a, b, c in zip(
-                listed.labels, raw[:, column], drawn[:, column], out[:, column], strict=True
+                labels, raw[:, column], drawn[:, column], out[:, column], strict=True
             )
         ]
         sets = [
@@ -53,13 +63,22 @@ def private_page(
             (f"raw {name}, {unit}", f"noisy and released, {unit}"),
             raw[:, column],
             sets,
-            tips,
+            tips if is_read else None,
         )
         parts.append(f"<section><h2>{name} of every load</h2>{chart}</section>")
+    shown, note = range(len(raw)), ""
+    if len(raw) > detail.rows:
+        sizes = (raw * raw).sum(axis=1)
+        shown = np.argsort(-sizes, kind="stable")[: detail.rows].tolist()
+        note = f"The {detail.rows:,} largest loads. All stand in loads.csv, as released."
     rows = [
-        (label.removeprefix("bus "), *(f"{value:,.3f}" for value in (*a, *b, *c)))
-        for label, a, b, c in zip(listed.labels, raw, drawn, out, strict=True)
+        (
+            labels[i].removeprefix("bus "),
+            *(f"{value:,.3f}" for of in (raw, drawn, out) for value in of[i]),
+        )
+        for i in shown
     ]
+    summary = f"{'All' if not note else 'Largest'} loads as a table, in MW and MVAr"
     heads = ("bus", "raw P", "raw Q", "noisy P", "noisy Q", "released P", "released Q")
     moved = np.linalg.norm(drawn - raw, axis=1), np.linalg.norm(out - raw, axis=1)
     body = (
@@ -67,7 +86,7 @@ def private_page(
         f"<p>Half of the loads moved by less than {np.median(moved[0]):,.1f} MVA through the "
         f"noise, and by less than {np.median(moved[1]):,.1f} MVA in all. On the dashed line a "
         f"value is what it was.</p>"
-        f"{details('All loads as a table, in MW and MVAr', heads, rows)}</header>"
+        f"{details(summary, heads, rows, note)}</header>"
         f"{_true_cost(network, certificate)}"
     )
     return html_page(f"{WARNING}: {network.name}", body + "".join(parts))

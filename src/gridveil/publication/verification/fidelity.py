@@ -84,7 +84,7 @@ def fidelity_claims(files: ReleaseFiles, given: FloatArray | None) -> Iterator[C
     elif certificate.dispatch is not None:
         yield from _dispatch(files, found, certificate.dispatch)
     else:
-        yield from _kept(certificate, CostGaps())
+        yield from kept_claims(certificate, CostGaps())
     yield stated("solver's status", of.status, "how the solver of the release ended")
 
 
@@ -111,7 +111,7 @@ def _costs_of_dispatch(
     optimal = relative_difference(fresh.cost, target)
     yield number_claim("optimal cost ($/h)", _stated(of.cost_optimal), fresh.cost, _SOLVED, _SOLVED)
     yield number_claim("its gap to O*", _stated(of.cost_gap_optimal), optimal, _SOLVED, _SOLVED)
-    yield from _kept(files.certificate, CostGaps(gap, worst, optimal))
+    yield from kept_claims(files.certificate, CostGaps(gap, worst, optimal))
     yield from _true_cost(files.read, fresh)
 
 
@@ -122,7 +122,7 @@ def _dispatch(files: ReleaseFiles, found: Recomputed, dispatch: StatedDispatch) 
     largest = found.largest_deviation(megawatts, base)
     name = "largest deviation from p*"
     yield number_claim(name, _stated(of.largest_deviation), largest, _EXACT, _EXACT)
-    yield from _kept(files.certificate, CostGaps(deviation=largest))
+    yield from kept_claims(files.certificate, CostGaps(deviation=largest))
     name, claimed = "proportional dispatch from p*", of.proportional_deviation
     if found.has_costs and claimed is None:
         return
@@ -193,8 +193,13 @@ def _stated(figure: float | None) -> float:
     return figure
 
 
-def _kept(certificate: Certificate, gaps: CostGaps) -> Iterator[Claim]:
-    """Check what the method promises about costs."""
+def kept_claims(certificate: Certificate, gaps: CostGaps) -> Iterator[Claim]:
+    """Check what the method promises about costs or the dispatch.
+
+    Args:
+        certificate: The certificate.
+        gaps: What was found.
+    """
     of = certificate.fidelity
     what = "dispatch keeps β" if of.band == "dispatch" else "costs keep β"
     name, claimed = what, f"within {of.beta:g}"

@@ -25,7 +25,9 @@ from gridveil.publication.folder import (
     SIGNATURE,
 )
 
-_KIB, _MIB = 2**10, 2**20
+_KIB, _MIB, _GIB = 2**10, 2**20, 2**30
+LARGEST_TABLE = 16 * _GIB
+"""Of the loads of a series as CSV, which has the name of a snapshot's small table."""
 
 LIMITS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -36,13 +38,19 @@ LIMITS: Final[Mapping[str, int]] = MappingProxyType(
         REPORT: 96 * _MIB,
         HISTORY: 64 * _MIB,
         POSITIONS: 8 * _MIB,
+        "ramps.csv": 8 * _MIB,
+        "loads.parquet": 4 * _GIB,
+        "dispatch.parquet": 4 * _GIB,
+        "voltages.parquet": 4 * _GIB,
+        "hours.parquet": _GIB,
     }
 )
 """The largest size of each file of a release, in bytes.
 
 Of a network with 78,484 buses, the largest of PGLib, a release has a certificate of 0.9 MB, a case
 file of 16 MB (of version 0.2, with all of the source file, 30 MB), 2.4 MB of loads, 1.6 MB of
-positions and a report of 69 MB. A history of a million iterations has 60 MB.
+positions and a report of 69 MB. A history of a million iterations has 60 MB. The tables of a series
+have about 10 bytes for each number: those of a year of 118 buses some 20 MB each.
 """
 MOST_ENTRIES = 100
 """The most entries that the folder of a release may have."""

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -59,14 +60,38 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield _invariants(read)
     yield _not_covered(certificate)
     yield _paid(certificate)
-    yield from _spent(certificate)
-    loads = len(certificate.load_buses) + len(certificate.idle_load_buses)
-    yield claim("loads", str(stated_of.loads), str(loads), stated_of.loads == loads)
-    yield _drawn(certificate)
-    yield from _ledgers(certificate, read.version)
+    yield from owner_claims(read)
     if stated_of.bounds:
         yield stated("public bounds", stated_of.bounds, "only the owner knows where they are from")
-    yield _named(certificate)
+    yield named_claim(certificate)
+
+
+@dataclass(frozen=True)
+class OwnLoss:
+    """What a release of a series alone takes of the budget of a load."""
+
+    least: float
+    """The ε of its promise: within its window."""
+    most: float
+    """In all its hours together, should its ledger count within so many."""
+    distance_mva: float
+    """The least distance of a load."""
+
+
+def owner_claims(read: ReadCertificate, own: OwnLoss | None = None) -> Iterator[Claim]:
+    """Check what is said of budget, draw and ledger, which only the owner knows.
+
+    Args:
+        read: The certificate.
+        own: For a series, what this release alone spends.
+    """
+    certificate = read.certificate
+    yield from _spent(certificate, own)
+    loads = len(certificate.load_buses) + len(certificate.idle_load_buses)
+    of = certificate.protection
+    yield claim("loads", str(of.loads), str(loads), of.loads == loads)
+    yield _drawn(certificate)
+    yield from _ledgers(certificate, read.version, own)
 
 
 def whole_claim(certificate: Certificate) -> Claim:
@@ -201,7 +226,7 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _ledgers(certificate: Certificate, version: int) -> Iterator[Claim]:
+def _ledgers(certificate: Certificate, version: int, own: OwnLoss | None) -> Iterator[Claim]:
     """Check what is said of the rows of ledgers; the ledgers themselves only their owners have."""
     known = all(
         _is_time(row.opened_at) and row.earlier in (FIRST_RELEASE, EARLIER_RELEASES)
@@ -214,7 +239,7 @@ def _ledgers(certificate: Certificate, version: int) -> Iterator[Claim]:
         return
     first = bool(rows) and all(row.earlier == FIRST_RELEASE for row in certificate.ledgers)
     spent = certificate.protection.cumulative_epsilon
-    if first and spent > _spent_here(certificate) * (1 + _EXACT):
+    if first and spent > _spent_here(certificate, own, at_most=True) * (1 + _EXACT):
         yield claim("ledger", FIRST_RELEASE, "more was spent than by this release", ok=False)
         return
     if rows:
@@ -226,7 +251,7 @@ def _earlier(first: bool) -> str:
     return FIRST_RELEASE if first else EARLIER_RELEASES
 
 
-def _named(certificate: Certificate) -> Claim:
+def named_claim(certificate: Certificate) -> Claim:
     """Check that what is named as software is versions of what the bytes of a release depend on."""
     claimed = f"{certificate.release_id} of {certificate.network}"
     software = certificate.software
@@ -239,20 +264,24 @@ def _named(certificate: Certificate) -> Claim:
     return stated("release", claimed, "names and versions of software are the owner's words")
 
 
-def _spent_here(certificate: Certificate) -> float:
-    """Return what this release alone spends at least, at the distance at which is counted."""
+def _spent_here(certificate: Certificate, own: OwnLoss | None, *, at_most: bool = False) -> float:
+    """Return what this release alone spends at least or at most, at the distance counted at."""
     of = certificate.protection
-    own, counted = of.alpha_mva, of.cumulative_distance_mva
+    counted = of.cumulative_distance_mva
+    if own is not None:
+        spent, least = own.most if at_most else own.least, own.distance_mva
+        return spent * max(1.0, (counted or least) / least)
+    at = of.alpha_mva
     if of.relative_distance is not None:
         floor, ledgers = (exact(f or 1, "floor") for f in (of.floor_mva, of.cumulative_floor_mva))
         distance = exact(of.relative_distance, "distance")
-        own = float(relative_distance_at(distance, floor, ledgers))
+        at = float(relative_distance_at(distance, floor, ledgers))
         counted = of.cumulative_relative_distance
-    elif own is None:
-        own = _least_of_ratings(certificate)
-    if own is None or counted is None:
+    elif at is None:
+        at = _least_of_ratings(certificate)
+    if at is None or counted is None:
         return of.epsilon
-    return of.epsilon * max(1.0, counted / own)
+    return of.epsilon * max(1.0, counted / at)
 
 
 def _least_of_ratings(certificate: Certificate) -> float | None:
@@ -265,11 +294,11 @@ def _least_of_ratings(certificate: Certificate) -> float | None:
         return None
 
 
-def _spent(certificate: Certificate) -> Iterator[Claim]:
-    of, spent = certificate.protection, _spent_here(certificate)
+def _spent(certificate: Certificate, own: OwnLoss | None) -> Iterator[Claim]:
+    of, spent = certificate.protection, _spent_here(certificate, own)
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
     has_distance = of.alpha_mva is not None or of.relative_distance is not None
-    has_distance |= "ratings" in of.parameters
+    has_distance |= "ratings" in of.parameters or own is not None
     counted_at = (of.cumulative_distance_mva, of.cumulative_relative_distance)
     counted = not has_distance or of.cumulative_differs or any(at is not None for at in counted_at)
     found = f"at least {spent:g}" if counted else "it is counted at no distance"

@@ -31,6 +31,7 @@ from gridveil.publication.folder import (
     REPORT,
     SIGNATURE,
 )
+from gridveil.publication.report.detail import SHORT, WHOLE, Detail
 from gridveil.publication.report.passive import is_passive
 from gridveil.publication.report.redraw import redrawn_page
 from gridveil.publication.verification.folder_reader import (
@@ -174,22 +175,20 @@ def _loads(files: ReleaseFiles) -> Claim:
 
 
 def _page(files: ReleaseFiles) -> Claim:
-    """Make the page again and compare; one of another version can only be searched for harm."""
+    """Make the page again and compare; one of another version can only be searched for harm.
+
+    Version 0.3.0 showed networks of any size in full detail, so that is compared too.
+    """
     page, claimed = files.contents[REPORT], "what the certificate and the network give"
     by = excerpt(files.certificate.software.get("gridveil", ""), _LONGEST_VERSION) or "unknown"
     is_comparable = files.read.version > 2
     if is_comparable:
         try:
-            again = redrawn_page(
-                files.certificate,
-                files.released_case,
-                files.contents[POSITIONS],
-                files.contents.get(HISTORY),
-            )
+            is_same = any(page == _redrawn(files, detail) for detail in (SHORT, WHOLE))
         except Exception as error:  # whatever hostile numbers do to a drawing
             found = f"cannot be made again: {type(error).__name__}"
             return claim(REPORT, claimed, found, ok=False)
-        if again == page:
+        if is_same:
             return claim(REPORT, claimed, "the same, byte by byte", ok=True)
         if by == version("gridveil"):
             return claim(REPORT, claimed, "another page", ok=False)
@@ -201,3 +200,13 @@ def _page(files: ReleaseFiles) -> Claim:
         return unchecked(REPORT, claimed, why)
     why = f"by version {by}, whose page cannot be made again; it runs no foreign script"
     return stated(REPORT, claimed, why)
+
+
+def _redrawn(files: ReleaseFiles, detail: Detail) -> bytes:
+    return redrawn_page(
+        files.certificate,
+        files.released_case,
+        files.contents[POSITIONS],
+        files.contents.get(HISTORY),
+        detail,
+    )

@@ -51,6 +51,17 @@ from gridveil.publication.verification.release_files import (
     folder_claim,
     read_files,
 )
+from gridveil.publication.verification.series.files import (
+    SeriesFiles,
+    read_series_files,
+    series_file_claims,
+    series_folder_claim,
+)
+from gridveil.publication.verification.series.hours import series_fidelity_claims
+from gridveil.publication.verification.series.protection import (
+    series_protection_claims,
+    series_whole_claim,
+)
 
 _EXACT = 1e-9
 """Relative difference of figures that follow from the files alone."""
@@ -160,6 +171,7 @@ def verify(
     dispatch: Path | str | None = None,
     solver: Solver | str | None = None,
     device: Device | str | None = None,
+    full: bool = False,
 ) -> Verification:
     """Check a release: schema, digests, network, an AC-OPF of its own, the page made again.
 
@@ -172,6 +184,8 @@ def verify(
         solver: What solves the AC-OPF: "ipopt", "interior-point" or "auto". It need not be the one
             of the release.
         device: Where it is solved: "cpu", "gpu" or "auto". It need not be that of the release.
+        full: Of a series, whether the optimal costs of all hours are solved for, and not those of
+            a sample that is drawn here.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -191,7 +205,8 @@ def verify(
         claims = tuple(map(_shown, (broken, *signed)))
         return Verification(claims, "the certificate cannot be read", None, signature)
     tables = {"costs": costs, "dispatch": dispatch}
-    whole = whole_claim(read.certificate)
+    is_series = read.certificate.series is not None
+    whole = (series_whole_claim if is_series else whole_claim)(read.certificate)
     with (
         using(solver, device),
         np.errstate(all="ignore"),
@@ -201,7 +216,11 @@ def verify(
         claims = (
             claim("schema", "valid", "valid", ok=True),
             *signed,
-            *_claims(path, read, tables, whole),
+            *(
+                _series_claims(path, read, whole, full)
+                if is_series
+                else _claims(path, read, tables, whole)
+            ),
         )
     is_whole = read.certificate.private_as_a_whole if whole.ok else None
     statement = whole.claimed if whole.ok else NO_STATEMENT
@@ -240,6 +259,34 @@ def _claims(
     yield from _guarded("files", file_claims(files))
     yield from _guarded("post-processing", kept_claims(files))
     yield from _guarded("fidelity", fidelity_claims(files, given))
+
+
+def _series_claims(
+    folder: Path, read: ReadCertificate, whole: Claim, full: bool
+) -> Iterator[Claim]:
+    certificate = read.certificate
+    claimed, found = certificate.digest, read.computed_digest
+    yield claim("digest of the certificate", claimed, found, claimed == found)
+    in_folder = series_folder_claim(folder, read)
+    contents, digests = read_series_files(folder, read) if in_folder.ok else ({}, [])
+    yield from (in_folder, *digests)
+    yield whole
+    yield from _guarded("protection", series_protection_claims(read))
+    yield from _guarded("post-processing", post_processing_claims(certificate))
+    if not all(one.ok for one in (in_folder, *digests)):
+        yield claim("network", "as certified", "not examined: a file was changed", ok=False)
+        return
+    files = SeriesFiles(read, contents)
+    try:
+        buses, rows = len(files.network.buses), len(files.tables.released)
+    except Exception as error:  # whatever hostile tables do to a reader
+        why = str(error) if isinstance(error, GridveilError) else type(error).__name__
+        yield claim("network and tables", "readable", f"not readable: {why}", ok=False)
+        return
+    yield claim("network and tables", "readable", f"{buses} buses, {rows} hours", ok=True)
+    yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
+    yield from _guarded("files", series_file_claims(files))
+    yield from _guarded("fidelity", series_fidelity_claims(files, full))
 
 
 def _unreadable(files: ReleaseFiles) -> Iterator[Claim]:

@@ -1,0 +1,76 @@
+"""`gridveil release --series` and `gridveil verify`, from made-up profiles to a checked folder."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from gridveil.cli.app import app
+from gridveil.errors import GridveilError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with profiles of six hours and their ratings."""
+    path = tmp_path_factory.mktemp("series")
+    invoke(path, "profiles", "case5_pjm", "--hours", "6", "-o", path / "loads.parquet")
+    return path
+
+
+def invoke(folder, *arguments):
+    environment = {"GRIDVEIL_LEDGER": str(folder / "ledger.sqlite")}
+    result = CliRunner().invoke(app, [str(one) for one in arguments], env=environment)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def release(folder, *arguments):
+    return invoke(
+        folder, "release", "case5_pjm", "--series", folder / "loads.parquet", "--hide", "1MVA",
+        "--epsilon", "2", "--workers", "1", "--accept-useless", *arguments,
+    )  # fmt: skip
+
+
+def test_from_profiles_to_a_verified_folder(folder):
+    plan = release(folder, "--dry-run")
+    assert "nothing is drawn, nothing is spent" in " ".join(plan.output.split())
+    assert not (folder / "ledger.sqlite").exists()
+    made = release(folder, "-o", folder / "out", "--csv", "--plain")
+    assert made.exit_code == 0, made.output
+    assert "6 of 6 hours from 2025-01-06T00:00Z" in made.output
+    assert (folder / "out" / "loads.csv").exists()
+    assert not list(folder.glob(".out*"))
+    checked = invoke(folder, "verify", folder / "out", "--full", "--json")
+    assert checked.exit_code == 0, checked.output
+    assert json.loads(checked.output)["private_as_a_whole"]
+    again = release(folder, "-o", folder / "again", "--csv", "--quiet")
+    assert again.output == ""
+    for path in (folder / "out").iterdir():
+        assert path.read_bytes() == (folder / "again" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--keep", "names"], "--keep: means something without --series only"),
+        (["--costs", "derived"], "--costs: means something without --series only"),
+        (["--promise", "month"], "there are energy, day, window"),
+        (["-o", "/"], "exists and is not overwritten"),
+    ],
+)
+def test_what_means_nothing_is_refused_before_the_draw(folder, tmp_path, arguments, says):
+    with pytest.raises(GridveilError, match=says):
+        release(folder, "--ledger", tmp_path / "l.sqlite", *arguments)
+    assert not (tmp_path / "l.sqlite").exists()
+
+
+def test_options_of_series_need_one(folder, tmp_path):
+    with pytest.raises(GridveilError, match="--ramps: means something with --series only"):
+        invoke(folder, "release", "case5_pjm", "--ramps", "x.csv", "-o", tmp_path / "out")
+
+
+def test_the_plan_is_one_json_object(folder):
+    plan = json.loads(release(folder, "--dry-run", "--json").output)
+    assert (plan["hours"], plan["promise_kind"], plan["total_epsilon"]) == (6, "day", 0.0)
+    assert set(plan["expected_errors"]["released"]) == {"p", "q", "total", "peak", "ramp"}
