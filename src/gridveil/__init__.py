@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from gridveil.fidelity.phase import (
         restore_many as restore_many,
     )
+    from gridveil.fidelity.quantities import RestoredQuantities as RestoredQuantities
+    from gridveil.fidelity.quantities import restore_quantities as restore_quantities
     from gridveil.fidelity.registry import METHODS as METHODS
     from gridveil.fidelity.result import Restored as Restored
     from gridveil.fidelity.series.restore import restore_series as restore_series
@@ -223,6 +225,7 @@ _MODULES = {
     "fidelity.base": ["BandKind", "FidelityMethod", "FidelityProblem", "Found"],
     "fidelity.load_limits": ["LoadLimits"],
     "fidelity.phase": ["restore", "restore_many"],
+    "fidelity.quantities": ["RestoredQuantities", "restore_quantities"],
     "fidelity.registry": ["METHODS"],
     "fidelity.result": ["Restored"],
     "fidelity.series.restore": ["restore_series"],

@@ -58,6 +58,28 @@ def distance_weights(distances: FloatArray) -> FloatArray:
     return np.asarray(_UNIT_DISTANCE**2 / distances**2)
 
 
+def joint_weights(guarantee: Guarantee, noisy: FloatArray) -> FloatArray:
+    """Return weights of loads beside which those of other quantities are 1/α², α their distance.
+
+    Args:
+        guarantee: The promise of the loads.
+        noisy: P and Q of the private loads in p.u., of shape (loads, 2).
+
+    Raises:
+        GridveilError: The promise holds at any distance, which measures nothing.
+    """
+    if guarantee.distance is None:
+        raise GridveilError(
+            f"{guarantee.mechanism}: its promise has no distance, in which loads could be weighed "
+            "against other quantities; use a mechanism that has one"
+        )
+    weights = metric_weights(guarantee, noisy)
+    if guarantee.kind is Metric.RELATIVE:
+        return weights / (_UNIT_LOAD * guarantee.distance) ** 2
+    unit = guarantee.distance if guarantee.distances is None else _UNIT_DISTANCE
+    return weights / unit**2
+
+
 def weighted_distance(one: FloatArray, other: FloatArray, weights: FloatArray) -> float:
     """Return the distance of two sets of loads, of shape (loads, 2), in the weighted L2 norm."""
     return float(np.linalg.norm(np.sqrt(weights)[:, None] * (one - other)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridveil.arrays import ArrayRecord, FloatArray
+from gridveil.arrays import ArrayRecord, ComplexArray, FloatArray
 from gridveil.network.components import Lines
 
 P_FROM, Q_FROM, P_TO, Q_TO = range(4)
@@ -31,7 +31,20 @@ class FlowCoefficients(ArrayRecord):
 
 def flow_coefficients(lines: Lines) -> FlowCoefficients:
     """Return the flow coefficients of every line."""
-    ff, ft, tf, tt = lines.y_ff, lines.y_ft, lines.y_tf, lines.y_tt
+    return _coefficients(lines.y_ff, lines.y_ft, lines.y_tf, lines.y_tt)
+
+
+def admittance_coefficients(lines: Lines, y: ComplexArray, b: FloatArray) -> FlowCoefficients:
+    """Return the same for other series admittances and charging: they are linear in both."""
+    ahead = -y * np.exp(1j * lines.shift) / lines.tap
+    back = -y * np.exp(-1j * lines.shift) / lines.tap
+    at_end = y + 0.5j * b
+    return _coefficients(at_end / lines.tap**2, ahead, back, at_end)
+
+
+def _coefficients(
+    ff: ComplexArray, ft: ComplexArray, tf: ComplexArray, tt: ComplexArray
+) -> FlowCoefficients:
     return FlowCoefficients(
         square=np.stack([ff.real, -ff.imag, tt.real, -tt.imag]),
         cosine=np.stack([ft.real, -ft.imag, tf.real, -tf.imag]),

@@ -63,7 +63,7 @@ class Physics:
     def values(self, x: FloatArray) -> FloatArray:
         """Return N at (θ, v)."""
         n = self.buses
-        v, flow = x[..., n : 2 * n], self._flows(x).flow
+        v, flow = x[..., n : 2 * n], self.flows(x).flow
         flat = flow.reshape(*x.shape[:-1], 4 * len(self._from))
         balance = self._placement.product(self._leaving, flat)
         shunts = joined([self._shunt_g * v**2, -self._shunt_b * v**2], axis=-1)
@@ -98,7 +98,7 @@ class Physics:
     def jacobian(self, x: FloatArray) -> FloatArray:
         """Return the nonzero entries of ∂N/∂(θ, v)."""
         batch, v = x.shape[:-1], x[..., self.buses : 2 * self.buses]
-        f = self._flows(x)
+        f = self.flows(x)
         slopes = stacked([f.d_delta, -f.d_delta, f.d_from, f.d_to], axis=-2)
         flow, at = f.flow[..., self.limited], slopes[..., self.limited]
         squares = [
@@ -128,7 +128,7 @@ class Physics:
     def hessian(self, x: FloatArray, multipliers: FloatArray) -> FloatArray:
         """Return the entries of Σ multiplier · ∂²N in the order of `hessian_structure`."""
         n = self.buses
-        f = self._flows(x)
+        f = self.flows(x)
         weight = multipliers[..., self._balance_row]
         # d²(p² + q²) = 2 p d²p + 2 q d²q + 2 (dp dpᵀ + dq dqᵀ): the first two join the weights.
         limit = np.zeros_like(f.flow)
@@ -168,7 +168,8 @@ class Physics:
         cells = (self._balance_row.ravel(), np.arange(flows))
         return csr_array((np.ones(flows), cells), shape=(2 * self.buses, flows))
 
-    def _flows(self, x: FloatArray) -> "_Flows":
+    def flows(self, x: FloatArray) -> "Flows":
+        """Return the flows of all lines at (θ, v), and their slopes."""
         n = self.buses
         v_from, v_to = x[..., n + self._from], x[..., n + self._to]
         delta = x[..., self._from] - x[..., self._to]
@@ -186,11 +187,11 @@ class Physics:
         flow = product * wave
         flow[..., FROM_END, :] += c.square[FROM_END] * from_**2
         flow[..., TO_END, :] += c.square[TO_END] * to**2
-        return _Flows(v_from, v_to, wave, wave_slope, flow, product * wave_slope, d_from, d_to)
+        return Flows(v_from, v_to, wave, wave_slope, flow, product * wave_slope, d_from, d_to)
 
 
 @dataclass(frozen=True)
-class _Flows:
+class Flows:
     """The flows of every line and their slopes; arrays of shape (…, 4, lines) but the voltages."""
 
     v_from: FloatArray

@@ -219,16 +219,24 @@ class ProgramBuilder:
     Adding returns the indices of the new variables or rows.
     """
 
-    def __init__(self, network: Network, p_load: FloatArray, q_load: FloatArray) -> None:
+    def __init__(
+        self,
+        network: Network,
+        p_load: FloatArray,
+        q_load: FloatArray,
+        physics: Physics | None = None,
+    ) -> None:
         """Start with voltages, power balance, line ratings and angle limits.
 
         Args:
             network: Its loads are not used.
             p_load: Active power that each bus must be supplied with, in p.u.
             q_load: Reactive power likewise.
+            physics: The network's, where it is not the plain one. Its variables beyond voltages
+                must be the first that are added.
         """
         buses, lines = network.buses, network.lines
-        self.physics = physics = Physics(network)
+        self.physics = physics = Physics(network) if physics is None else physics
         self._generator_bus = network.generators.bus
         self._bounds: list[tuple[FloatArray, FloatArray]] = []
         self._costs: list[FloatArray] = []
