@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     )
     from gridveil.fidelity.quantities import RestoredQuantities as RestoredQuantities
     from gridveil.fidelity.quantities import restore_quantities as restore_quantities
+    from gridveil.fidelity.quantities_bilevel import RestoredOptimum as RestoredOptimum
+    from gridveil.fidelity.quantities_bilevel import restore_optimum as restore_optimum
     from gridveil.fidelity.registry import METHODS as METHODS
     from gridveil.fidelity.result import Restored as Restored
     from gridveil.fidelity.series.restore import restore_series as restore_series
@@ -226,6 +228,7 @@ _MODULES = {
     "fidelity.load_limits": ["LoadLimits"],
     "fidelity.phase": ["restore", "restore_many"],
     "fidelity.quantities": ["RestoredQuantities", "restore_quantities"],
+    "fidelity.quantities_bilevel": ["RestoredOptimum", "restore_optimum"],
     "fidelity.registry": ["METHODS"],
     "fidelity.result": ["Restored"],
     "fidelity.series.restore": ["restore_series"],
