@@ -38,8 +38,8 @@ def admittance_coefficients(lines: Lines, y: ComplexArray, b: FloatArray) -> Flo
     """Return the same for other series admittances and charging: they are linear in both."""
     ahead = -y * np.exp(1j * lines.shift) / lines.tap
     back = -y * np.exp(-1j * lines.shift) / lines.tap
-    at_end = y + 0.5j * b
-    return _coefficients(at_end / lines.tap**2, ahead, back, at_end)
+    at_end: ComplexArray = y + 0.5j * b
+    return _coefficients(np.asarray(at_end / lines.tap**2), ahead, back, at_end)
 
 
 def _coefficients(
