@@ -19,7 +19,7 @@ from gridveil import (
 from gridveil.opf.operating_point import violations
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 from gridveil.privacy.quantities.base import is_protected
-from tests.cases import Case, bus, gen, line, polynomial
+from tests.cases import TINY, Case, bus, gen, line, polynomial
 
 BETA = 0.01
 X, P = 0.1, 1.0
@@ -145,8 +145,38 @@ def test_nothing_depends_on_raw_values(grid):
     assert one.point == two.point
 
 
+def test_a_limit_of_a_generator_moves_as_far_as_the_load_asks_for():
+    """Two units that the noise has left a tenth short of the load: both grow by the same part."""
+    network = TINY.with_(
+        bus=[bus(1, 3), bus(2, 1, 0.0), bus(7, 2, 100.0)],
+        gen=[gen(7, 45.0), gen(7, 45.0, q=np.inf)],
+    ).network()
+    promises = [protect("limits", 1, "10%")]
+    restored = restore_quantities(network, unmoved(network, promises))
+    assert restored.status.solved
+    gens = restored.network.generators
+    assert gens.p_max == pytest.approx([0.5, 0.5], rel=1e-4)
+    assert np.isinf(gens.q_max).tolist() == [False, True]
+    assert (gens.p_min == 0).all()
+    distance = promises[0].guarantee().distance
+    assert restored.displacement == pytest.approx(np.sqrt(2) / 9 / distance, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_all_that_can_move_moves_together(grid, seed):
+    network, cost = grid
+    names = "impedances", "ratings", "limits"
+    noisy = simulate_quantities(network, kinds(network, *names), seed)
+    loads = simulate_loads(network, RelativeLaplace.of(1, "0.1"), seed)
+    restored = restore_quantities(network, noisy, loads=loads, total=band(cost))
+    assert restored.status.solved
+    assert violations(restored.network, restored.point).largest < 1e-6
+    gens, private = restored.network.generators, noisy["limits"].values
+    assert (np.sign(gens.p_max) == np.sign(private[:, 1])).all()
+
+
 def test_what_cannot_be_restored_is_refused_by_name():
     network = load_case("case5_pjm")
     noisy = simulate_quantities(network, [protect("costs", 1, "10%")], 1)
-    with pytest.raises(GridveilError, match="costs: only impedances and ratings"):
+    with pytest.raises(GridveilError, match="costs: only impedances, ratings, limits"):
         restore_quantities(network, noisy)

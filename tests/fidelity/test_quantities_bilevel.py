@@ -63,14 +63,14 @@ def test_cuts_were_needed(grid):
 
 def test_the_gradient_by_what_moves_agrees_with_finite_differences():
     network = load_case("case5_pjm")
-    noisy = simulate_quantities(network, promises(network, "impedances", "ratings"), 1)
+    noisy = simulate_quantities(network, promises(network, "impedances", "ratings", "limits"), 1)
     loads = simulate_loads(network, RelativeLaplace.of(1, "0.1"), 1)
     private = private_network(network, noisy, loads, None)
     attempt = nearest_quantities(private, noisy, loads, None)
     built, x = attempt.built, attempt.x
     told = built.gradient(x, cost_gradients(solve_acopf(built.restored(x))))
     rng, step = np.random.default_rng(1), 1e-4
-    for part in (built.impedances, built.ratings, built.loads):
+    for part in (built.impedances, built.ratings, built.limits, built.loads):
         which = np.isin(built.moved, part)
         direction = rng.uniform(0.5, 1.5, len(told)) * np.sign(told) * which
         costs = []

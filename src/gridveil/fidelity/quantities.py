@@ -1,13 +1,14 @@
-"""Private quantities of lines, and private loads, restored together by one central program.
+"""Private quantities of lines and generators, and private loads, restored by one central program.
 
-    minimise    Σ ‖t‖²/α_z² + ¼ Σ s²/α_R² + Σ w |Ŝ − S̃|²
+    minimise    Σ ‖t‖²/α_z² + ¼ Σ s²/α_R² + Σ ‖m‖²/α_L² + Σ w |Ŝ − S̃|²
     subject to  the network model with r̂ = r̃·e^(t_r), x̂ = x̃·e^(t_x), b̂ = b̃·e^(t_b),
-                |S_f|², |S_t|² ≤ (1 + s)·rate²,    and the total cost in its band, if there is one
+                |S_f|², |S_t|² ≤ (1 + s)·rate²,    p ≤ (1 + m)·p_max and so on,
+                and the total cost in its band, if there is one
 
-Every protected quantity is a variable, and moves as cheaply as its promise is weak: α_z and α_R are
-the distances of the promises for impedances and ratings, w the weights of the loads in the metric
-of theirs. ln of a rating moves by ½·ln(1 + s), about s/2. Lines are never fitted to noisy loads
-that stand still: where loads are protected, they move as well.
+Every protected quantity is a variable, and moves as cheaply as its promise is weak: α_z, α_R and
+α_L are the distances of the promises for impedances, ratings and limits, w the weights of the loads
+in the metric of theirs. ln of a rating moves by ½·ln(1 + s), about s/2. Lines are never fitted to
+noisy loads that stand still: where loads are protected, they move as well.
 
 Nothing here reads a raw value of a protected quantity.
 """
@@ -27,7 +28,7 @@ from gridveil.privacy.phase import NoisyLoads
 from gridveil.privacy.quantities.phase import NoisyQuantities
 from gridveil.privacy.quantities.private_case import with_private_case
 
-MOVED = ("impedances", "ratings")
+MOVED = ("impedances", "ratings", "limits")
 """The quantities that can be restored."""
 
 
@@ -51,7 +52,7 @@ def restore_quantities(
     total: tuple[float, float] | None = None,
     watch: Watch | None = None,
 ) -> RestoredQuantities:
-    """Find the network closest to private impedances, ratings and loads that works.
+    """Find the network closest to private impedances, ratings, limits and loads that works.
 
     Args:
         network: Its public parts, and its loads where none are given.
@@ -102,8 +103,7 @@ def private_network(
     others = [name for name in kinds if name not in MOVED]
     if others:
         raise GridveilError(
-            f"{', '.join(others)}: only {' and '.join(MOVED)} can be restored, with or without "
-            "loads"
+            f"{', '.join(others)}: only {', '.join(MOVED)} can be restored, with or without loads"
         )
     if total is not None and len(network.generators.costs.segment_generator):
         raise GridveilError(

@@ -7,8 +7,8 @@ C is a function of all quantities, whose gradient is known by the envelope theor
     C_k + ∇C_k·(u − u_k) ≥ (1 − β)O*,
 
 taken at the last quantities u_k, until their optimal cost is high enough. Where nothing is
-congested the gradient is tiny and a cut asks for absurd moves: t and s of the lines stay within
-`REACH` of u_k in each round. Where no cut can help, the result says how far it got.
+congested the gradient is tiny and a cut asks for absurd moves: all but loads stays within `REACH`
+of u_k in each round, in t, s and m. Where no cut can help, the result says how far it got.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def restore_optimum(
 
     Args:
         network: Its public parts, its costs among them, and its loads where none are given.
-        noisy: The private impedances and ratings.
+        noisy: The private impedances, ratings and limits.
         cost: O*, in $/h.
         beta: How far the optimal cost may be off, as a part of O*.
         loads: Private loads, where loads are protected too. They move with the lines.

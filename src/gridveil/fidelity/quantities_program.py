@@ -1,8 +1,8 @@
-"""The program of private impedances, ratings and loads that move together.
+"""The program of private impedances, ratings, limits of generators and loads that move together.
 
 The variables of impedances are t, by how much logarithms have moved (opf/line_physics.py); those of
-ratings are s, by which part |S|² may be larger; loads are themselves. `quantities.py` has the
-problem in symbols.
+ratings are s, by which part |S|² may be larger; those of limits are m, by which part they are
+larger in size; loads are themselves. `quantities.py` has the problem in symbols.
 """
 
 from dataclasses import dataclass, replace
@@ -17,14 +17,17 @@ from gridveil.opf.line_physics import LinePhysics
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.program import NetworkProgram, ProgramBuilder
 from gridveil.privacy.phase import NoisyLoads
+from gridveil.privacy.quantities.limits import Limits
 from gridveil.privacy.quantities.phase import NoisyQuantities
 
 REACH = 0.5
-"""How far t and s may move in a round with a cut: prices say little of what is further away."""
+"""How far t, s and m may move in a round with a cut: prices say little of what is further away."""
 _MOST = 3.0
 """How far the logarithm of an impedance may move: by a factor of 20."""
 _LEAST_SHARE = 1e-3
 """The least share of its square that a rating keeps."""
+_IS_LEAST = (True, False, True, False)
+"""Which limits of generators are the least output, in the order of `Limits.coordinates`."""
 _CUT_PRICE = 1e3
 """Cost of missing a cut by as much as the dearest variable changes it when it moves by 1, relative
 to the largest weight."""
@@ -37,7 +40,7 @@ class QuantityCut(ArrayRecord):
     gradient: FloatArray
     least: float
     around: FloatArray
-    """The point at which it was taken, from which t and s stay within `REACH`."""
+    """The point at which it was taken, from which t, s and m stay within `REACH`."""
 
 
 class QuantitiesProgram:
@@ -66,12 +69,15 @@ class QuantitiesProgram:
         still = private.bus_load() if loads is None else (nothing, nothing)
         self._lines = LinePhysics(private) if "impedances" in distances else None
         self.builder = builder = ProgramBuilder(private, *still, self._lines)
-        self.ratings = self.loads = np.zeros(0, dtype=np.int64)
+        self.ratings = self.limits = self.loads = np.zeros(0, dtype=np.int64)
         self._goals: list[tuple[IntArray, FloatArray | float, FloatArray | float]] = []
         self.impedances = self.ratings
         if self._lines is not None:
             self._add_impedances(_weight(distances["impedances"]))
-        builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max)
+        if "limits" in distances:
+            self._add_limits(_weight(distances["limits"]))
+        else:
+            builder.add_dispatch(gens.p_min, gens.p_max, gens.q_min, gens.q_max)
         if "ratings" in distances:
             self._add_ratings(_weight(distances["ratings"]) / 4)
         if loads is not None:
@@ -86,7 +92,12 @@ class QuantitiesProgram:
     @property
     def moved(self) -> IntArray:
         """The variables of all protected quantities."""
-        return np.concatenate([self.impedances, self.ratings, self.loads])
+        return np.concatenate([*self._relative, self.loads])
+
+    @property
+    def _relative(self) -> tuple[IntArray, ...]:
+        """Those of them that say by which part something has moved."""
+        return self.impedances, self.ratings, self.limits
 
     def start(self, point: OperatingPoint, moved: FloatArray | None = None) -> FloatArray:
         """Return variables at an operating point, with quantities moved from the private ones."""
@@ -105,7 +116,9 @@ class QuantitiesProgram:
         square = self._private.lines.rate[limited] ** 2
         by_s = gradients.rate[limited] * square / (2 * lines.rate[limited])
         by_load = np.concatenate([gradients.load_p, gradients.load_q])
-        parts = ((self.impedances, by_t), (self.ratings, by_s), (self.loads, by_load))
+        of_limits = np.stack([getattr(gradients, name) for name in Limits.coordinates])
+        by_m = (of_limits * _sizes(Limits.values(self._private).T)).ravel()
+        parts = zip((*self._relative, self.loads), (by_t, by_s, by_m, by_load), strict=True)
         return np.concatenate([slope[: len(of)] for of, slope in parts])
 
     def restored(self, x: FloatArray) -> Network:
@@ -117,6 +130,10 @@ class QuantitiesProgram:
             rate[limited] *= np.sqrt(1 + x[self.ratings])
             lines = replace(lines, rate=rate)
         network = replace(network, lines=lines)
+        if len(self.limits):
+            limits = Limits.values(network).T
+            moved = limits * (1 + x[self.limits].reshape(limits.shape))
+            network = Limits.with_values(network, moved.T)
         return network.with_loads(*x[self.loads].reshape(2, -1)) if len(self.loads) else network
 
     def displacement(self, x: FloatArray) -> float:
@@ -136,7 +153,7 @@ class QuantitiesProgram:
         )
         builder.add_entries(row, missed, 1.0)
         program = builder.build()
-        near = np.concatenate([self.impedances, self.ratings])
+        near = np.concatenate(self._relative)
         centre = cut.around[: len(near)]
         x_min, x_max = program.x_min.copy(), program.x_max.copy()
         x_min[near] = np.maximum(x_min[near], centre - REACH)
@@ -150,6 +167,28 @@ class QuantitiesProgram:
         goals = _squares(np.zeros(len(most)), weight)
         self.impedances = self.builder.add_variables(-most, most, goals)
         self._goals.append((self.impedances, 0.0, weight))
+
+    def _add_limits(self, weight: float) -> None:
+        """Add outputs, and m of every limit: p ≥ (1 + m)·p_min, and so on; none where infinite."""
+        builder = self.builder
+        limits = Limits.values(self._private).T
+        unbounded = np.full(limits.shape[1], np.inf)
+        builder.add_dispatch(-unbounded, unbounded, -unbounded, unbounded)
+        count = limits.size
+        self.limits = builder.add_variables(
+            np.full(count, _LEAST_SHARE - 1),
+            np.full(count, np.inf),
+            _squares(np.zeros(count), weight),
+        )
+        self._goals.append((self.limits, 0.0, weight))
+        outputs = (builder.p, builder.p, builder.q, builder.q)
+        for limit, output, m, is_least in zip(
+            limits, outputs, self.limits.reshape(limits.shape), _IS_LEAST, strict=True
+        ):
+            low, high = (limit, unbounded) if is_least else (-unbounded, limit)
+            rows = builder.add_rows(low, high)
+            builder.add_entries(rows, output, 1.0)
+            builder.add_entries(rows, m, -_sizes(limit))
 
     def _add_ratings(self, weight: float) -> None:
         """Add s of every line with a rating to the limits of both its ends."""
@@ -174,6 +213,11 @@ class QuantitiesProgram:
         self._goals.append((self.loads, values, weights))
         rows = np.concatenate([builder.active[bus], builder.reactive[bus]])
         builder.add_entries(rows, self.loads, 1.0)
+
+
+def _sizes(limits: FloatArray) -> FloatArray:
+    """Return limits, and 0 where there is none."""
+    return np.where(np.isfinite(limits), limits, 0.0)
 
 
 def _squares(goals: FloatArray, weights: FloatArray | float) -> FloatArray:

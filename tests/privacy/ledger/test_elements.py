@@ -81,6 +81,18 @@ def test_a_cap_ends_the_releases_of_a_quantity_and_of_no_other(tmp_path):
     assert ledger.inspect().ok
 
 
+def test_identical_circuits_are_capped_together(tmp_path):
+    ledger, network = Ledger(tmp_path / "ledger.sqlite"), hard_case().network()
+    privatise_quantities(network, [IMPEDANCES], ledger, "first")
+    (register,) = ledger.registers()
+    ledger.set_group(register, "twins", ["impedances 1-2-1", "impedances 1-2-2"])
+    (twins,) = ledger.groups()
+    assert (twins.spent, twins.metric) == (2, Metric.LOG)
+    with pytest.raises(BudgetExceededError, match="the group 'twins'"):
+        privatise_quantities(network, [IMPEDANCES], ledger, "second")
+    assert ledger.inspect().ok
+
+
 def test_nothing_of_the_ledger_tells_impedances(tmp_path):
     """Not even a digest of raw ones, and not whether the network was recognised."""
     network = hard_case().network()
