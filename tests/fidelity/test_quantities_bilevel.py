@@ -97,3 +97,16 @@ def test_a_beta_without_sense_is_refused():
     noisy = simulate_quantities(network, [protect("ratings", 1, "10%")], 1)
     with pytest.raises(GridveilError, match="must be between 0 and 1"):
         restore_optimum(network, noisy, 17551.89, beta=1.5)
+
+
+@pytest.mark.parametrize(("name", "seed"), [("case57_ieee", 1), ("case30_ieee", 3)])
+def test_limits_of_units_move_with_the_rest(name, seed):
+    """Units whose largest output is 0 stay off: as rows, these limits left the solver no room."""
+    network = load_case(name)
+    cost = solve_acopf(network).cost
+    noisy = simulate_quantities(network, promises(network, "limits"), seed)
+    found = restore_optimum(network, noisy, cost, beta=BETA)
+    assert found.is_within
+    off = network.generators.p_max == 0
+    assert off.any()
+    assert (found.restored.network.generators.p_max[off] == 0).all()

@@ -17,6 +17,7 @@ from gridveil.opf.line_physics import LinePhysics
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.program import NetworkProgram, ProgramBuilder
 from gridveil.privacy.phase import NoisyLoads
+from gridveil.privacy.quantities.base import is_protected
 from gridveil.privacy.quantities.limits import Limits
 from gridveil.privacy.quantities.phase import NoisyQuantities
 
@@ -26,8 +27,8 @@ _MOST = 3.0
 """How far the logarithm of an impedance may move: by a factor of 20."""
 _LEAST_SHARE = 1e-3
 """The least share of its square that a rating keeps."""
-_IS_LEAST = (True, False, True, False)
-"""Which limits of generators are the least output, in the order of `Limits.coordinates`."""
+_UNBOUNDED = np.array([-np.inf, np.inf, -np.inf, np.inf])
+"""No limit of generators, in the order of `Limits.coordinates`."""
 _CUT_PRICE = 1e3
 """Cost of missing a cut by as much as the dearest variable changes it when it moves by 1, relative
 to the largest weight."""
@@ -64,6 +65,8 @@ class QuantitiesProgram:
             cut: A half-space to keep to, near a point to stay near to.
         """
         self._private, gens = private, private.generators
+        self._limits = Limits.values(private).T
+        self._moving = is_protected(self._limits)
         distances = {part.quantity.name: part.guarantee.distance for part in noisy.parts}
         nothing = np.zeros(len(private.buses))
         still = private.bus_load() if loads is None else (nothing, nothing)
@@ -117,7 +120,7 @@ class QuantitiesProgram:
         by_s = gradients.rate[limited] * square / (2 * lines.rate[limited])
         by_load = np.concatenate([gradients.load_p, gradients.load_q])
         of_limits = np.stack([getattr(gradients, name) for name in Limits.coordinates])
-        by_m = (of_limits * _sizes(Limits.values(self._private).T)).ravel()
+        by_m = of_limits[self._moving] * self._limits[self._moving]
         parts = zip((*self._relative, self.loads), (by_t, by_s, by_m, by_load), strict=True)
         return np.concatenate([slope[: len(of)] for of, slope in parts])
 
@@ -131,9 +134,9 @@ class QuantitiesProgram:
             lines = replace(lines, rate=rate)
         network = replace(network, lines=lines)
         if len(self.limits):
-            limits = Limits.values(network).T
-            moved = limits * (1 + x[self.limits].reshape(limits.shape))
-            network = Limits.with_values(network, moved.T)
+            limits = self._limits.copy()
+            limits[self._moving] *= 1 + x[self.limits]
+            network = Limits.with_values(network, limits.T)
         return network.with_loads(*x[self.loads].reshape(2, -1)) if len(self.loads) else network
 
     def displacement(self, x: FloatArray) -> float:
@@ -169,26 +172,28 @@ class QuantitiesProgram:
         self._goals.append((self.impedances, 0.0, weight))
 
     def _add_limits(self, weight: float) -> None:
-        """Add outputs, and m of every limit: p ≥ (1 + m)·p_min, and so on; none where infinite."""
-        builder = self.builder
-        limits = Limits.values(self._private).T
-        unbounded = np.full(limits.shape[1], np.inf)
-        builder.add_dispatch(-unbounded, unbounded, -unbounded, unbounded)
-        count = limits.size
+        """Add outputs, and m of every protected limit: p ≥ (1 + m)·p_min, and so on.
+
+        Limits that are 0 or infinite are public, and stay bounds of the outputs.
+        """
+        builder, limits, moves = self.builder, self._limits, self._moving
+        p_min, p_max, q_min, q_max = np.where(moves, _UNBOUNDED[:, None], limits)
+        builder.add_dispatch(p_min, p_max, q_min, q_max)
+        count = int(moves.sum())
         self.limits = builder.add_variables(
             np.full(count, _LEAST_SHARE - 1),
             np.full(count, np.inf),
             _squares(np.zeros(count), weight),
         )
         self._goals.append((self.limits, 0.0, weight))
-        outputs = (builder.p, builder.p, builder.q, builder.q)
-        for limit, output, m, is_least in zip(
-            limits, outputs, self.limits.reshape(limits.shape), _IS_LEAST, strict=True
-        ):
-            low, high = (limit, unbounded) if is_least else (-unbounded, limit)
-            rows = builder.add_rows(low, high)
-            builder.add_entries(rows, output, 1.0)
-            builder.add_entries(rows, m, -_sizes(limit))
+        kind, unit = np.nonzero(moves)
+        outputs = np.stack([builder.p, builder.p, builder.q, builder.q])[kind, unit]
+        values, is_least = limits[moves], _UNBOUNDED[kind] < 0
+        rows = builder.add_rows(
+            np.where(is_least, values, -np.inf), np.where(is_least, np.inf, values)
+        )
+        builder.add_entries(rows, outputs, 1.0)
+        builder.add_entries(rows, self.limits, -values)
 
     def _add_ratings(self, weight: float) -> None:
         """Add s of every line with a rating to the limits of both its ends."""
@@ -213,11 +218,6 @@ class QuantitiesProgram:
         self._goals.append((self.loads, values, weights))
         rows = np.concatenate([builder.active[bus], builder.reactive[bus]])
         builder.add_entries(rows, self.loads, 1.0)
-
-
-def _sizes(limits: FloatArray) -> FloatArray:
-    """Return limits, and 0 where there is none."""
-    return np.where(np.isfinite(limits), limits, 0.0)
 
 
 def _squares(goals: FloatArray, weights: FloatArray | float) -> FloatArray:
