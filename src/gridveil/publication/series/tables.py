@@ -174,7 +174,11 @@ def read_table(name: str, data: bytes) -> dict[str, Any]:
         refuse_inflated(name, file.metadata, len(data))
         if not file.schema_arrow.equals(SCHEMAS[name], check_metadata=False):
             raise GridveilError(f"{name}: has other columns than a released series")
-        table = file.read()
+        # a text stands once, however often it is used; what metadata says of sizes may be a lie
+        texts = [field.name for field in SCHEMAS[name] if pa.types.is_string(field.type)]
+        table = pq.ParquetFile(io.BytesIO(data), read_dictionary=texts).read(use_threads=False)
+        if table.nbytes > _BYTES_A_ROW * table.num_rows + _BYTES_BESIDE:
+            raise GridveilError(f"{name}: is too large for a table of a release")
     except (pa.ArrowException, OSError, ValueError) as error:
         raise GridveilError(f"{name}: is not a Parquet file: {type(error).__name__}") from None
     return {key: _column(table.column(key)) for key in SCHEMAS[name].names}
@@ -201,8 +205,8 @@ def refuse_inflated(name: str, metadata: Any, size: int) -> None:
 
 
 def _column(column: Any) -> Any:
-    if pa.types.is_string(column.type):
-        return tuple(column.to_pylist())
+    if pa.types.is_dictionary(column.type):
+        return tuple(column.cast(pa.string()).to_pylist())
     if pa.types.is_timestamp(column.type):
         return column.to_numpy().astype("datetime64[ms]")
     return column.to_numpy().copy()
