@@ -49,7 +49,7 @@ def solve_many_loads(
         >>> factors = np.array([[0.9], [1.0], [9.0]])
         >>> found = solve_many_loads(network, factors * network.loads.p, factors * network.loads.q)
         >>> found.costs.round(2).tolist()
-        [14661.81, 17551.89, nan]
+        [14264.04, 17551.89, nan]
     """
     builder = acopf_program(network)
     program = builder.build()

@@ -118,12 +118,14 @@ def test_a_state_shows_no_raw_load(network, series, tmp_path):
                 assert not np.isin(arrays[name].astype(float), raw).any()
 
 
-def test_a_block_that_cannot_be_read_is_made_again(network, series, tmp_path):
+@pytest.mark.parametrize("left", [0, 11, 600, -1], ids="{} bytes".format)
+def test_a_block_that_cannot_be_read_is_made_again(network, series, tmp_path, left):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     state = tmp_path / ".out.series"
     plan = plan_of(network, series, ledger, hide="10MVA")
     one = plan.run(ledger, state=state, workers=1)
-    (state / "block-000002.npz").write_bytes(b"not a block")
+    block = state / "block-000002.npz"
+    block.write_bytes(block.read_bytes()[:left] if left != 11 else b"not a block")
     told = []
     again = plan.run(ledger, state=state, workers=1, progress=lambda *t: told.append(t))
     assert is_same(one, again)
@@ -184,3 +186,23 @@ def test_a_run_that_draws_nothing_leaves_no_state_behind(network, series, tmp_pa
     with pytest.raises(BudgetExceededError):
         plan.run(ledger, state=state, workers=1)
     assert not state.exists()
+
+
+def test_a_block_of_another_run_is_not_taken_for_its_own(network, series, tmp_path):
+    """Two runs that write beside the same output at once: neither gets a block of the other."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    solved = plan_of(network, series, ledger, hide="10MVA").run(ledger, workers=1).solved
+    solves = np.array(solved.solves)
+    block = SolvedBlock(solved.restored, solved.targets, solved.optimal, solved.violations, solves)
+    one = RunState(tmp_path / "state", [b"one"])
+    other = RunState(tmp_path / "state", [b"other"])
+    one.save(0, block)
+    assert other.load(0) is None
+    assert one.load(0) is not None
+
+
+def test_a_folder_that_is_no_state_loses_nothing(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    RunState(tmp_path / "mine", [b"one"]).remove()
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.txt"]

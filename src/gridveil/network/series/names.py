@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from gridveil.errors import GridveilError
 from gridveil.network.network import Network
+from gridveil.network.series.table import without_decimals
 from gridveil.printable import excerpt
 
 _SHOWN = 5
@@ -112,5 +113,5 @@ class LoadNames:
 
 def listed(names: list[str], most: int = _SHOWN) -> str:
     """Return names one after another, and how many there are more."""
-    shown = ", ".join(excerpt(name, _LONGEST_NAME) for name in names[:most])
+    shown = ", ".join(excerpt(without_decimals(name), _LONGEST_NAME) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")

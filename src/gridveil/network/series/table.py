@@ -4,6 +4,7 @@ What pyarrow says of a file is not passed on: it quotes cells, which may be load
 """
 
 import csv
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +24,10 @@ from gridveil.printable import excerpt
 CSV, PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
 _MISSING = ["", "nan", "na", "n/a", "null", "none", "-"]
 _LONGEST_NAME = 60
+_DECIMAL = re.compile(
+    r"(?<![^\s,;])[-+]?(\d+\.\d*|\.\d+|\d+(?=e))(e[-+]?\d+)?(?![^\s,;])", re.IGNORECASE
+)
+"""A word that is a number, and no whole one."""
 
 
 Called = str | Callable[[int], str] | None
@@ -144,7 +149,17 @@ def table_of_frame(frame: Any, source: str) -> Table:
 
 def shown(name: str) -> str:
     """Return the name of a column as messages have it."""
-    return f"column {excerpt(name, _LONGEST_NAME)!r}"
+    return f"column {excerpt(without_decimals(name), _LONGEST_NAME)!r}"
+
+
+def without_decimals(name: str) -> str:
+    """Return a name without decimal numbers: columns may be swapped, or a file lack its heading.
+
+    Example:
+        >>> without_decimals("bus 2, load 210.5"), without_decimals("LV1.101 Load 3")
+        ('bus 2, load (a number)', 'LV1.101 Load 3')
+    """
+    return _DECIMAL.sub("(a number)", name)
 
 
 def _read_parquet(path: Path) -> Table:

@@ -174,7 +174,8 @@ class Caps:
             transaction: The open transaction.
             register: The register.
             metric: The metric.
-            window: The hours of the window where the register has none.
+            window: The hours within which a release promises something. Where they are more than
+                those of the register, they count: no cap is kept by looking at fewer hours.
         """
         self._epsilon: dict[tuple[int, int], Fraction] = {}
         for of_metric in dict.fromkeys((in_place_of(metric), metric)):
@@ -189,7 +190,8 @@ class Caps:
         if metric is Metric.ENERGY:
             self.hours: int | None = 1
         else:
-            self.hours = window_of(transaction, register, metric) or window
+            known = (window_of(transaction, register, metric), window)
+            self.hours = max((hours for hours in known if hours is not None), default=None)
         is_relative = metric is Metric.RELATIVE
         self.floor = floor_of(transaction, register) if is_relative else None
         self._may_be: dict[int, list[int]] = {}

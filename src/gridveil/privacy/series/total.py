@@ -144,5 +144,6 @@ def total_on_grid(series: LoadSeries, mechanism: SeriesMechanism) -> IntArray:
     """Return the sum of all loads in steps of the total's mechanism, of shape (1, 2, hours)."""
     (step,) = mechanism.alphas
     alike = replace(mechanism, alphas=(step,) * len(series.keys))
-    total = alike.to_grid(series.p, series.q).sum(axis=0, keepdims=True)
-    return np.asarray(np.clip(total, -mechanism.largest, mechanism.largest))
+    steps = alike.to_grid(series.p, series.q).astype(object)  # 64 bits hold 2047 of the largest
+    total = np.clip(steps.sum(axis=0, keepdims=True), -mechanism.largest, mechanism.largest)
+    return np.asarray(total.astype(np.int64))

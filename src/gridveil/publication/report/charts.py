@@ -249,11 +249,11 @@ def network_graph(
     """
     margin = 20
     at = margin + place * (np.array([WIDTH, _TALL]) - 2 * margin)
-    ends = ends.astype(int)
+    pairs = ends.astype(np.int64)
     if tips is None:
-        return _merged_graph(label, at * _FINER, ends, loading, size)
+        return _merged_graph(label, at * _FINER, pairs, loading, size)
     parts = []
-    for (start, end), heat, tip in zip(ends, loading, tips[1], strict=True):
+    for (start, end), heat, tip in zip(pairs, loading, tips[1], strict=True):
         style = "hot" if heat > HOT else "warm" if heat > WARM else "cool"
         parts.append(
             f'<line class="wire {style}" x1="{at[start, 0]:.1f}" y1="{at[start, 1]:.1f}" '

@@ -140,7 +140,7 @@ def _costs(
 
 
 def _table(
-    published: PublishedCase, heads: Sequence[str], rows: list[tuple[str, ...]], detail: Detail
+    published: PublishedCase, heads: Sequence[str], rows: Sequence[Sequence[str]], detail: Detail
 ) -> str:
     """Return a table of generators; of many, those with the largest outputs, these first."""
     note, p = "", published.point.p

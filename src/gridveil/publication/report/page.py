@@ -13,6 +13,7 @@ from gridveil.opf.operating_point import complex_flows
 from gridveil.privacy.calibration import exact
 from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate, Protection
+from gridveil.publication.folder import LOADS
 from gridveil.publication.report.charts import HOT, Curve, bars, curves, network_graph
 from gridveil.publication.report.detail import SHORT, Detail
 from gridveil.publication.report.dispatch_section import band_card, dispatch_section
@@ -154,8 +155,10 @@ def _distance_rows(protection: Protection) -> list[tuple[str, str]]:
     ]
 
 
-def network_section(published: PublishedCase, place: FloatArray, detail: Detail) -> str:
-    """Return the map of the network, and its loads as a table."""
+def network_section(
+    published: PublishedCase, place: FloatArray, detail: Detail, all_loads: str = LOADS
+) -> str:
+    """Return the map of the network, and its loads as a table; `all_loads` is the file of all."""
     network = published.network
     loading, flow = _loading(published)
     p, q = network.bus_load()
@@ -170,8 +173,9 @@ def network_section(published: PublishedCase, place: FloatArray, detail: Detail)
     heads, loads, note = ("bus", "P, MW", "Q, MVAr"), network.case.loads or (), ""
     if len(loads) > detail.rows:
         squares = np.array([load.p_mw * load.p_mw + load.q_mvar * load.q_mvar for load in loads])
-        loads = [loads[i] for i in np.argsort(-squares, kind="stable")[: detail.rows]]
-        note = f"The {detail.rows:,} largest loads. All loads stand in loads.csv."
+        order = np.argsort(-squares, kind="stable")[: detail.rows].tolist()
+        loads = tuple(loads[i] for i in order)
+        note = f"The {detail.rows:,} largest loads. All loads stand in {all_loads}."
     rows = [
         (
             load.key.removeprefix("bus ") + ("" if load.in_service else " (out of service)"),

@@ -25,7 +25,7 @@ _MOST_POINTS = 800
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _FIRST_WEEKDAY = 3
 """1970-01-01 was a Thursday."""
-_SMALL = 90
+_SMALL, _FEW_POINTS = 90, 300
 
 
 def profile(label: str, axis: str, first_hour: int, values: FloatArray) -> str:
@@ -61,7 +61,7 @@ def profile(label: str, axis: str, first_hour: int, values: FloatArray) -> str:
 
 def small_profile(label: str, values: FloatArray) -> str:
     """Draw a quantity hour by hour, small and without readings."""
-    shown = _shown(values)
+    shown = _shown(values, _FEW_POINTS)
     if not len(shown):
         return ""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -126,12 +126,12 @@ def _with_room(values: FloatArray) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _shown(values: FloatArray) -> IntArray:
+def _shown(values: FloatArray, most: int = _MOST_POINTS) -> IntArray:
     """Return which hours of a profile are drawn: the highest of each stretch."""
     known = np.flatnonzero(np.isfinite(values))
-    if len(known) <= _MOST_POINTS:
+    if len(known) <= most:
         return known
-    stretches = np.array_split(known, _MOST_POINTS)
+    stretches = np.array_split(known, most)
     return np.array([part[np.argmax(values[part])] for part in stretches], dtype=np.int64)
 
 

@@ -16,7 +16,7 @@ from gridveil.publication.report.dispatch_section import band_card
 from gridveil.publication.report.html import details, escape, html_page, table
 from gridveil.publication.report.page import checks_section, lines_section, network_section
 from gridveil.publication.report.series_charts import profile, small_profile, week_map
-from gridveil.publication.series.tables import SeriesTables
+from gridveil.publication.series.tables import LOADS, SeriesTables
 from gridveil.publication.spent import spent_sentence
 
 _MOST_LOADS = 300
@@ -47,7 +47,7 @@ def series_page(
             _loads(tables),
             f"<section><h2>The network at {escape(series.network_hour)}</h2><p>The hour with the "
             "largest load; it stands in network.m.</p></section>",
-            network_section(published, place, SHORT),
+            network_section(published, place, SHORT, LOADS),
             lines_section(published, SHORT),
             checks_section(certificate),
         ]

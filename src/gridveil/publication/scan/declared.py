@@ -97,11 +97,13 @@ def rating_matches(network: Network, ratings: Sequence[str]) -> list[tuple[str, 
     half_unit = np.array([float(Decimal((0, (5,), _exponent(r) - 1))) for r in written])
     slack = np.maximum(half_unit * (1 + TIE), SAME * value)
     listed = network.listed_loads
-    p, q = listed.values.T * network.base_mva
+    with np.errstate(over="ignore", invalid="ignore"):  # of loads that are huge
+        p, q = listed.values.T * network.base_mva
+        sizes = {"P": np.abs(p), "|S|": np.hypot(p, q)}
+        scaled = {what: np.outer(units_of(network), size) for what, size in sizes.items()}
     found = []
-    for what, loads in (("P", p), ("|S|", np.hypot(p, q))):
-        scaled = np.outer(units_of(network), np.abs(loads))
-        agrees = telling & (np.abs(scaled - value) <= slack).any(axis=0)
+    for what, loads in scaled.items():
+        agrees = telling & (np.abs(loads - value) <= slack).any(axis=0)
         found += [(f"ratings: {what} of {listed.labels[i]}", "") for i in np.flatnonzero(agrees)]
     return found
 

@@ -122,11 +122,14 @@ class SeriesPlan:
         check_release_id(self.release_id)
         check_choices(self.method, self.beta, self.band)
         check_has_costs(self.network, self.band)
-        if self.ratings is not None:
-            peaks = self.network.with_loads(*_peaks(self.series))
-            refuse_declared(peaks, (), "", self.ratings.texts(), self.accept_matches)
         entry = replace(_NO_ENTRY, charge=self.charge.epsilon, cumulative=self.promise.epsilon)
         return series_draft(self._basis(entry))
+
+    def refuse_ratings(self) -> None:
+        """Refuse ratings that agree with raw loads; nothing compares them once they are drawn."""
+        if self.ratings is not None and not self.charge.is_drawn:
+            peaks = self.network.with_loads(*_peaks(self.series))
+            refuse_declared(peaks, (), "", self.ratings.texts(), self.accept_matches)
 
     def run(
         self,
@@ -493,6 +496,7 @@ def plan_series_release(
     )
     plan.draft()
     planned = replace(plan, charge=charge_of_plan(plan, ledger))
+    planned.refuse_ratings()
     if not planned.charge.is_drawn:
         forecast.require_useful(accept_useless)
     return planned
@@ -547,7 +551,8 @@ def _band(network: Network, band: BandKind | str | None) -> BandKind:
 
 def _peaks(series: LoadSeries) -> tuple[FloatArray, FloatArray]:
     """Return P and Q of each load in the hour in which it draws most: raw, for comparison alone."""
-    hour, load = np.hypot(series.p, series.q).argmax(axis=0), np.arange(len(series.keys))
+    with np.errstate(over="ignore"):  # of loads that are huge
+        hour, load = np.hypot(series.p, series.q).argmax(axis=0), np.arange(len(series.keys))
     return series.p[hour, load], series.q[hour, load]
 
 

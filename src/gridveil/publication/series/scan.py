@@ -2,9 +2,11 @@
 
 Tables are compressed, so their numbers are compared before they are written: every load in every
 hour with the raw values of the same load in any hour, in MW, kW and p.u., and every other number
-with the raw total of its hour. The other files are scanned as those of a snapshot, with the raw
-loads of the hour that stands in the case file. As there, nothing is found by construction; the scan
-guards against our own mistakes, and its messages show no value.
+with the raw totals of all hours. Numbers of the model, at which outputs and voltages may stand, and
+targets, which are rounded to a few digits, agree with totals by chance: nobody may learn a total
+from a release that does not appear, so they are left out. The other files are scanned as those of a
+snapshot, with the raw loads of the hour that stands in the case file. As there, nothing is found by
+construction; the scan guards against our own mistakes, and its messages show no value.
 """
 
 import json
@@ -36,6 +38,9 @@ from gridveil.publication.series.tables import (
 )
 
 _LISTED = 10
+_ROUNDED = ("target", "cost_target")
+"""Columns whose numbers are rounded to the digits that β can use."""
+_NONE = np.zeros(0)
 
 
 def refuse_series_matches(
@@ -138,13 +143,16 @@ def _pictured(tables: SeriesTables) -> Iterator[FloatArray]:
 def _matches(made: SeriesRelease, network: Network, series: LoadSeries) -> Iterator[str]:
     """Name the numbers of the tables that agree with raw loads."""
     tables, base = made.tables, network.base_mva
-    raw = np.stack([series.p, series.q, np.hypot(series.p, series.q)], axis=2) * base
+    with np.errstate(over="ignore", invalid="ignore"):  # of loads that are huge
+        raw = np.stack([series.p, series.q, np.hypot(series.p, series.q)], axis=2) * base
+        sums = raw.sum(axis=1).ravel()
     for load in range(len(tables.load_buses)):
         secrets = _sorted(raw[:, load].ravel(), network)
         for i, column in enumerate(SCHEMAS[LOADS].names[4:]):
             if _agrees(secrets, tables.loads[:, load, i]):
                 yield f"{LOADS}: {column} of load {load + 1}"
-    totals = _sorted(raw.sum(axis=1).ravel(), network)
+    totals = _sorted(sums, network)
+    model = np.unique(np.abs(np.concatenate([one.ravel() for one in model_numbers(network)])))
     others = (
         (DISPATCH, SCHEMAS[DISPATCH].names[2:], tables.dispatch),
         (VOLTAGES, SCHEMAS[VOLTAGES].names[2:], tables.voltages),
@@ -152,17 +160,19 @@ def _matches(made: SeriesRelease, network: Network, series: LoadSeries) -> Itera
     )
     for file, columns, values in others:
         for i, column in enumerate(columns):
-            if _agrees(totals, values[..., i]):
+            if column not in _ROUNDED and _agrees(totals, values[..., i], model):
                 yield f"{file}: {column} and a total of raw loads"
 
 
 def _sorted(values: FloatArray, network: Network) -> FloatArray:
     """Return raw numbers in every unit that a mistake may leave them in, sorted by size."""
-    scaled = np.abs(np.outer(units_of(network), values)).ravel()
-    return np.sort(scaled[scaled > 1e-9])
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.abs(np.outer(units_of(network), values)).ravel()
+    return np.sort(scaled[np.isfinite(scaled) & (scaled > 1e-9)])
 
 
-def _agrees(secrets: FloatArray, values: FloatArray) -> bool:
-    """Whether any of some numbers is one of the secret ones, but for its last bits."""
+def _agrees(secrets: FloatArray, values: FloatArray, known: FloatArray = _NONE) -> bool:
+    """Whether any of some numbers is a secret one and no known one, but for its last bits."""
     sizes = np.abs(values[np.isfinite(values)])
-    return bool(near(secrets, sizes, SAME * sizes).any())
+    slack = SAME * sizes
+    return bool((near(secrets, sizes, slack) & ~near(known, sizes, slack)).any())

@@ -2,21 +2,22 @@
 
 It is a hidden folder beside the output, for its owner's eyes. What it holds follows from private
 loads and public numbers alone: no raw load is ever in it. It belongs to one draw and one plan, by a
-digest of both; the blocks of another are removed. The folder of the release appears when all blocks
-are there, and the state is then removed. A lock in it keeps a second run to one output from
-starting: both would draw and solve the same, and one would take the other's blocks away.
+digest of both, which stands in each of them; the blocks of another are removed, and nothing else is
+that may be in the folder. That of the release appears when all blocks are there, and the state is
+then removed. A lock in it keeps a second run to one output from starting: both would solve the
+same.
 """
 
 import fcntl
 import hashlib
 import io
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from gridveil.opf.point_series import PointSeries
 from gridveil.publication.series.block import SolvedBlock
 
 _DIGEST, _LOCK = "digest", "lock"
+_FILES = (_DIGEST, "block-*.npz", f".{_DIGEST}.*", ".block-*")
+"""Those of a state, and those that were being written when a run was killed."""
 
 
 class RunState:
@@ -40,16 +43,18 @@ class RunState:
             of: What blocks depend on: private draw and plan.
         """
         self._path = path
+        self._digest = b""
         if path is None:
             return
         digest = hashlib.sha256()
         for part in of:
             digest.update(len(part).to_bytes(8, "big") + part)
-        wanted = digest.hexdigest().encode()
+        self._digest = digest.digest()
+        wanted = self._digest.hex().encode()
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._is_of(wanted):
-                _remove_all(path)
+                _remove_files(path)
         except OSError as error:
             raise GridveilError(f"cannot write {path}: {error.strerror}") from error
         write_atomically(path / _DIGEST, wanted, private=True)
@@ -67,10 +72,12 @@ class RunState:
             return None
         try:
             with np.load(self._path / _name(block), allow_pickle=False) as arrays:
-                return _block_of(dict(arrays))
+                found = dict(arrays)
+                is_own = found.pop(_DIGEST).tobytes() == self._digest
+                return _block_of(found) if is_own else None
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, EOFError):  # not ours: made again
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):  # made again
             return None
 
     def save(self, block: int, solved: SolvedBlock) -> None:
@@ -78,15 +85,16 @@ class RunState:
         if self._path is None:
             return
         data = io.BytesIO()
-        np.savez(data, **_arrays_of(solved))
+        arrays: dict[str, Any] = {_DIGEST: np.frombuffer(self._digest, dtype=np.uint8)}
+        np.savez(data, **arrays, **_arrays_of(solved))
         write_atomically(self._path / _name(block), data.getvalue(), private=True)
 
     def remove(self) -> None:
         """Remove the state, when the release is written; what another run has begun with stays."""
         if self._path is None or not self._path.exists():
             return
-        with suppress(GridveilError), locked_state(self._path):
-            _remove_all(self._path)
+        with suppress(GridveilError, OSError), locked_state(self._path):
+            _remove_files(self._path)
 
 
 NO_STATE = RunState(None, ())
@@ -112,9 +120,10 @@ def locked_state(path: Path | None) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
-            if [one.name for one in path.iterdir()] == [_LOCK]:
-                shutil.rmtree(path)
+        with suppress(OSError):  # what is not ours stays
+            if not any(_files(path)):
+                (path / _LOCK).unlink()
+                path.rmdir()
         os.close(lock)
 
 
@@ -141,11 +150,15 @@ def _lock(path: Path) -> int:
         os.close(lock)
 
 
-def _remove_all(path: Path) -> None:
-    """Remove what is kept, but not the lock."""
-    for one in path.iterdir():
-        if one.name != _LOCK:
-            one.unlink()
+def _files(path: Path) -> Iterator[Path]:
+    for pattern in _FILES:
+        yield from path.glob(pattern)
+
+
+def _remove_files(path: Path) -> None:
+    """Remove the files of a state, but not the lock."""
+    for file in list(_files(path)):
+        file.unlink(missing_ok=True)
 
 
 def _name(block: int) -> str:

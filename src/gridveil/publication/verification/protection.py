@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -65,12 +66,24 @@ def protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield named_claim(certificate)
 
 
-def owner_claims(read: ReadCertificate, own: tuple[float, float] | None = None) -> Iterator[Claim]:
+@dataclass(frozen=True)
+class OwnLoss:
+    """What a release of a series alone takes of the budget of a load."""
+
+    least: float
+    """The ε of its promise: within its window."""
+    most: float
+    """In all its hours together, should its ledger count within so many."""
+    distance_mva: float
+    """The least distance of a load."""
+
+
+def owner_claims(read: ReadCertificate, own: OwnLoss | None = None) -> Iterator[Claim]:
     """Check what is said of budget, draw and ledger, which only the owner knows.
 
     Args:
         read: The certificate.
-        own: For a series, the ε that this release alone spends at least, and the least distance.
+        own: For a series, what this release alone spends.
     """
     certificate = read.certificate
     yield from _spent(certificate, own)
@@ -213,9 +226,7 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _ledgers(
-    certificate: Certificate, version: int, own: tuple[float, float] | None
-) -> Iterator[Claim]:
+def _ledgers(certificate: Certificate, version: int, own: OwnLoss | None) -> Iterator[Claim]:
     """Check what is said of the rows of ledgers; the ledgers themselves only their owners have."""
     known = all(
         _is_time(row.opened_at) and row.earlier in (FIRST_RELEASE, EARLIER_RELEASES)
@@ -228,7 +239,7 @@ def _ledgers(
         return
     first = bool(rows) and all(row.earlier == FIRST_RELEASE for row in certificate.ledgers)
     spent = certificate.protection.cumulative_epsilon
-    if first and spent > _spent_here(certificate, own) * (1 + _EXACT):
+    if first and spent > _spent_here(certificate, own, at_most=True) * (1 + _EXACT):
         yield claim("ledger", FIRST_RELEASE, "more was spent than by this release", ok=False)
         return
     if rows:
@@ -253,13 +264,13 @@ def named_claim(certificate: Certificate) -> Claim:
     return stated("release", claimed, "names and versions of software are the owner's words")
 
 
-def _spent_here(certificate: Certificate, own: tuple[float, float] | None) -> float:
-    """Return what this release alone spends at least, at the distance at which is counted."""
+def _spent_here(certificate: Certificate, own: OwnLoss | None, *, at_most: bool = False) -> float:
+    """Return what this release alone spends at least or at most, at the distance counted at."""
     of = certificate.protection
     counted = of.cumulative_distance_mva
     if own is not None:
-        epsilon, least = own
-        return epsilon * max(1.0, (counted or least) / least)
+        spent, least = own.most if at_most else own.least, own.distance_mva
+        return spent * max(1.0, (counted or least) / least)
     at = of.alpha_mva
     if of.relative_distance is not None:
         floor, ledgers = (exact(f or 1, "floor") for f in (of.floor_mva, of.cumulative_floor_mva))
@@ -283,7 +294,7 @@ def _least_of_ratings(certificate: Certificate) -> float | None:
         return None
 
 
-def _spent(certificate: Certificate, own: tuple[float, float] | None) -> Iterator[Claim]:
+def _spent(certificate: Certificate, own: OwnLoss | None) -> Iterator[Claim]:
     of, spent = certificate.protection, _spent_here(certificate, own)
     enough = of.cumulative_epsilon >= spent * (1 - _EXACT)
     has_distance = of.alpha_mva is not None or of.relative_distance is not None

@@ -8,8 +8,9 @@ from gridveil.claims import Claim, claim, number_claim, proved, stated
 from gridveil.errors import GridveilError
 from gridveil.network.series.load_series import hour_text
 from gridveil.privacy.calibration import exact
+from gridveil.privacy.hide import HiddenIn
 from gridveil.privacy.series.mechanism import NAME, SeriesMechanism
-from gridveil.privacy.series.promise import DAY, SeriesPromise, SeriesPromiseKind
+from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.publication.certificate import Certificate, StatedSeries
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.series.statements import (
@@ -20,7 +21,7 @@ from gridveil.publication.series.statements import (
     series_unit,
 )
 from gridveil.publication.statements import LARGEST_BASE, SMALLEST_BASE, is_plausible_base
-from gridveil.publication.verification.protection import named_claim, owner_claims
+from gridveil.publication.verification.protection import OwnLoss, named_claim, owner_claims
 
 _EXACT = 1e-12
 _TOTAL = "total_epsilon"
@@ -48,8 +49,9 @@ def series_protection_claims(read: ReadCertificate) -> Iterator[Claim]:
     yield from _promise(certificate, promise)
     yield from _public(certificate, series)
     least = float(min(alpha * mechanism.base_mva for alpha in mechanism.alphas))
-    lost = _largest_loss(replace(mechanism, promise=promise), DAY)
-    yield from owner_claims(read, (float(lost), least))
+    whole = replace(mechanism, promise=promise)
+    lost, of_all = _largest_loss(whole), _largest_loss(whole, whole.hours)
+    yield from owner_claims(read, OwnLoss(float(lost), float(of_all), least))
     yield named_claim(certificate)
     yield stated("smoothed with", series.smoothing, "a public prior, which only the owner can name")
     why = "only the owner has the private series before it"
@@ -127,8 +129,22 @@ def _parameters(
         "distances", f"of {mechanism.loads} loads", f"{loads} loads", mechanism.loads == loads
     )
     lost = _largest_loss(replace(mechanism, promise=promise))
+    yield _distances(certificate, mechanism)
     claimed, found = f"at most {float(epsilon):g}", f"{float(lost):.9g}"
     yield claim("loss within any window", claimed, found, lost <= epsilon)
+
+
+def _distances(certificate: Certificate, mechanism: SeriesMechanism) -> Claim:
+    """Check that what is hidden of each load is what the promise names; ratings are believed."""
+    name, hide = "distance of each load", mechanism.promise.hide
+    if hide.unit is HiddenIn.MVA:
+        wanted = mechanism.promise.alphas(mechanism.loads, mechanism.base_mva)
+        ok = mechanism.alphas == wanted
+        return claim(name, str(hide), str(hide) if ok else "others in the parameters", ok)
+    ratings = [float(alpha * mechanism.base_mva / hide.amount) for alpha in mechanism.alphas]
+    source = certificate.protection.parameters.get("ratings_source", "")
+    claimed = f"{hide} of {min(ratings):.6g} to {max(ratings):.6g} MVA"
+    return stated(name, claimed, f"ratings as they follow from α; their source is: {source}")
 
 
 def _largest_loss(mechanism: SeriesMechanism, width: int | None = None) -> Fraction:
@@ -179,6 +195,11 @@ def _public(certificate: Certificate, series: StatedSeries) -> Iterator[Claim]:
     ok = tuple((one.what, one.provenance) for one in certificate.invariants) == wanted
     ok &= certificate.provenance == "private" and not certificate.kept
     yield claim("what is public", "as it follows", "as stated" if ok else "otherwise", ok)
+    of = certificate.protection
+    beyond = (of.noise_scale_pu, of.bounds or None, held_to and getattr(held_to, "true_cost", None))
+    none = all(value is None for value in beyond)
+    found = "none" if none else "some"
+    yield claim("single noise scale, bounds, interval for the true cost", "none", found, none)
     listed = certificate.protection.not_covered
     same = listed == series_not_covered()
     found = "as it follows" if same else "sentences are missing or other"
