@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+StrArray = NDArray[np.str_]
 ComplexArray = NDArray[np.complex128]
 Index = int | np.integer[Any]
 

@@ -4,7 +4,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
@@ -25,19 +24,24 @@ def in_parallel(
         for number, function, arguments in tasks:
             yield number, function(*arguments)
         return
-    pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    yield from pool(delayed(_numbered)(os.getpid(), *task) for task in tasks)
+    pool = Parallel(
+        n_jobs=workers,
+        backend="loky",
+        return_as="generator_unordered",
+        batch_size=1,
+        initializer=_end_with,  # before the first task: a worker may wait for one for ever
+        initargs=(os.getpid(),),
+    )
+    yield from pool(delayed(_numbered)(*task) for task in tasks)
 
 
 def _numbered(
-    parent: int, number: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+    number: int, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> tuple[int, Any]:
     """Run a task in a worker."""
-    _end_with(parent)
     return number, function(*arguments)
 
 
-@cache
 def _end_with(parent: int) -> None:
     """End this process when its parent is gone: a killed one leaves its workers behind."""
 
@@ -46,5 +50,4 @@ def _end_with(parent: int) -> None:
             time.sleep(_WATCH_SECONDS)
         os._exit(1)
 
-    if os.getppid() == parent:
-        threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=watch, daemon=True).start()

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from gridveil.cli.app import app
 from gridveil.errors import GridveilError
+from gridveil.opf.interior_point.cuda.availability import why_no_gpu
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,30 @@ def test_what_means_nothing_is_refused_before_the_draw(folder, tmp_path, argumen
     with pytest.raises(GridveilError, match=says):
         release(folder, "--ledger", tmp_path / "l.sqlite", *arguments)
     assert not (tmp_path / "l.sqlite").exists()
+
+
+def test_solver_and_device_are_those_of_the_certificate(folder, tmp_path):
+    made = release(folder, "--solver", "interior-point", "--device", "cpu",
+                   "--ledger", tmp_path / "ledger.sqlite", "-o", tmp_path / "out")  # fmt: skip
+    assert made.exit_code == 0, made.output
+    solves = json.loads((tmp_path / "out" / "certificate.json").read_text())["solves"]
+    assert {(of["solver"], of["device"]) for of in solves} == {("interior-point", "cpu")}
+    assert invoke(folder, "verify", tmp_path / "out").exit_code == 0
+
+
+def test_a_gpu_that_is_not_there_is_refused_before_the_draw(folder, tmp_path):
+    """Or, where there is one, solves."""
+    ledger = tmp_path / "ledger.sqlite"
+    arguments = ("--device", "gpu", "--ledger", ledger, "-o", tmp_path / "out")
+    if why_no_gpu() is None:
+        assert release(folder, *arguments).exit_code == 0
+        solves = json.loads((tmp_path / "out" / "certificate.json").read_text())["solves"]
+        assert {of["device"] for of in solves} == {"gpu"}
+        return
+    with pytest.raises(GridveilError, match="device gpu"):
+        release(folder, *arguments)
+    assert not ledger.exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_options_of_series_need_one(folder, tmp_path):

@@ -16,7 +16,7 @@ from gridveil.opf.acopf import acopf_program
 from gridveil.opf.batches import minimise_many
 from gridveil.opf.devices import cpu_steps_in, is_out_of_memory, solved_on_device
 from gridveil.opf.interior_point.cpu.backend import CPU
-from gridveil.opf.interior_point.cuda import cudss
+from gridveil.opf.interior_point.cuda import cudss, recording
 from gridveil.opf.interior_point.cuda.availability import why_no_gpu
 from gridveil.opf.program import batch_of
 from gridveil.opf.start import starting_point
@@ -194,8 +194,15 @@ class cuda:
         ptr = 0
         def synchronize(self):
             {synchronize}
+        def __enter__(self):
+            return self
+        def __exit__(self, *raised):
+            pass
     @staticmethod
     def get_current_stream():
+        return cuda._Stream()
+    @staticmethod
+    def Stream(non_blocking):
         return cuda._Stream()
 class _Array(_np.ndarray):
     class data:
@@ -259,10 +266,12 @@ def test_what_is_missing_is_said(tmp_path, monkeypatch, broken, advice):
     for name in ("cupy", "nvidia"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     cudss._library.cache_clear()
+    recording.process_stream.cache_clear()
     devices._why_no_gpu.cache_clear()
     with pytest.raises(DeviceError, match="device gpu: ") as refused:
         solve_acopf("case5_pjm", device="gpu")
     devices._why_no_gpu.cache_clear()
+    recording.process_stream.cache_clear()
     assert advice in str(refused.value)
     assert "--device cpu" in str(refused.value)
     sys.modules.pop("cupy", None)

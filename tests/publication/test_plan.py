@@ -333,6 +333,14 @@ def test_ratings_that_are_the_loads_themselves_are_refused_before_the_draw(path)
     assert not path.exists()
 
 
+def test_a_drawn_release_does_not_ask_whether_other_loads_are_the_ratings(path):
+    network, ratings = load_case("case5_pjm"), ["412.7", "423.9", "655.3"]
+    made = release(network, path, release_id="one", **rated(ratings))
+    others = network.with_loads(np.array([float(one) for one in ratings]) / 100, np.zeros(3))
+    again = release(others, path, release_id="one", **rated(ratings))
+    assert again.files["loads.csv"] == made.files["loads.csv"]
+
+
 def test_ratings_that_agree_with_other_loads_are_released(path):
     """Of ratings with three digits some always do, and distances that follow from them."""
     network = load_case("case14_ieee")

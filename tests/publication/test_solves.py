@@ -23,7 +23,7 @@ from gridveil.privacy.mechanisms.relative_laplace import RelativeLaplace
 from gridveil.publication.certificate import StatedSolve
 from gridveil.publication.certificate_file import read_certificate
 from gridveil.publication.plan import ReleasePlan
-from gridveil.publication.verification.protection import _named
+from gridveil.publication.verification.protection import named_claim
 
 NETWORK = load_case("case14_ieee")
 CHOICES = {"hide": "1%", "epsilon": 3}
@@ -65,10 +65,10 @@ def test_every_solve_is_named(made, tmp_path):
 
 def test_a_solver_that_is_not_among_the_software_is_found(made):
     _, done, _ = made
-    assert _named(done.certificate).ok
+    assert named_claim(done.certificate).ok
     for solver, version in (("another", "1.0"), ("ipopt", solver_version().version)):
         forged = StatedSolve(what="target", solver=solver, version=version, device="gpu")
-        assert not _named(done.certificate.model_copy(update={"solves": [forged]})).ok
+        assert not named_claim(done.certificate.model_copy(update={"solves": [forged]})).ok
 
 
 def test_certificates_of_before_name_none(made):

@@ -10,7 +10,6 @@ from gridveil import defaults
 from gridveil.cli.exit_codes import CHECK_FAILED
 from gridveil.cli.options import CalibrationOption, JsonOption, registry_option
 from gridveil.cli.output import console, error_console, print_json
-from gridveil.errors import GridveilError
 from gridveil.privacy.mechanisms.registry import MECHANISMS
 from gridveil.privacy.series.promise import SeriesPromiseKind
 
@@ -72,18 +71,6 @@ def audit(
     """
     from gridveil.privacy.audit import audit as run_audit
 
-    if promise is not None:
-        from gridveil.privacy.audit.series import audit_series
-
-        if any(given is not None for given in (mechanism, alpha, floor, rating)):
-            raise GridveilError(
-                "--promise is about series, which have one mechanism: drop --mechanism, --alpha, "
-                "--floor and --rating"
-            )
-        with error_console.status("playing"):
-            result = audit_series(promise.value, epsilon=epsilon, hide=hide, trials=trials)
-        _report(result, None, as_json)
-        return
     with Progress(console=error_console, transient=True) as progress:
         bar = progress.add_task("playing")
         result = run_audit(
@@ -93,11 +80,12 @@ def audit(
             alpha=alpha,
             floor=floor,
             rating=rating,
+            promise=promise,
             calibration=calibration,
             trials=trials,
             progress=lambda done, of: progress.update(bar, completed=done, total=of),
         )
-    has_several = bool(MECHANISMS.get(result.mechanism).calibrations)
+    has_several = promise is None and bool(MECHANISMS.get(result.mechanism).calibrations)
     _report(result, calibration if has_several else None, as_json)
 
 

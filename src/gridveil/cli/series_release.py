@@ -117,7 +117,7 @@ def release_series(
         return _NOTHING if plan is None else plan.left_behind(choices.ledger)
 
     showing = display(shown.mode, agents.max_iterations)
-    with using(choices.solver), leaving(left_behind), showing as progress:
+    with using(choices.solver, choices.device), leaving(left_behind), showing as progress:
         from gridveil.publication.folder import check_writable
         from gridveil.publication.series.plan import plan_series_release
         from gridveil.publication.series.state import state_folder

@@ -71,6 +71,11 @@ def solved_on_device(solve: Callable[[Backend], T], buses: int, programs: int = 
     return solve(CPU())
 
 
+def device_for(buses: int, programs: int) -> Device:
+    """Return where so many programs are solved together, CPU or GPU: to be decided once for all."""
+    return Device.CPU if isinstance(_backend(buses, programs), CPU) else Device.GPU
+
+
 def is_failure_of_gpu(error: BaseException) -> bool:
     """Whether an error is one of the libraries for GPUs."""
     kinds = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}

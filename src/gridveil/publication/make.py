@@ -5,10 +5,8 @@ same bytes.
 """
 
 import hashlib
-import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,14 +69,12 @@ from gridveil.publication.plot import plot_release
 from gridveil.publication.post_processing import NO_POST_PROCESSING, PostProcessing
 from gridveil.publication.report.page import report_page
 from gridveil.publication.signing import sign
+from gridveil.publication.software import software_of
 from gridveil.publication.statements import (
     EARLIER_RELEASES,
     FIRST_RELEASE,
-    GPU_PACKAGE,
-    GPU_SOLVER_PACKAGES,
     LARGEST_BASE,
     LOADS_COLUMNS,
-    PACKAGES,
     SMALLEST_BASE,
     invariants,
     is_plausible_base,
@@ -210,7 +206,7 @@ def draft(network: Network, basis: Basis) -> Certificate:
         "violations": dict.fromkeys(StatedViolations.model_fields, 0.0),
     }
     try:
-        made = _certificate(network, basis, fidelity, None, [], _software(False, [])).sealed()
+        made = _certificate(network, basis, fidelity, None, [], software_of(False, [])).sealed()
         made.to_bytes()  # a text may be one that no file can hold
         keeps_beta(
             float(basis.method.kept_gap(CostGaps(0.0, 0.0, 0.0, 0.0), basis.band)), basis.beta
@@ -281,7 +277,7 @@ def certify(
         )
     on_gpu = restored.agents is not None and restored.agents.device is Device.GPU
     solves = _solves(basis, restored, opf)
-    software = _software(on_gpu, solves)
+    software = software_of(on_gpu, solves)
     certificate = _certificate(network, basis, figures, interval, solves, software)
     files = {
         NETWORK: published.text.encode("utf-8", "surrogateescape"),
@@ -580,29 +576,3 @@ def _solves(basis: Basis, restored: Restored, opf: OPFResult | None) -> list[Sta
         for what, solvers in parts.items()
         for one in solvers
     ]
-
-
-def _software(agents_on_gpu: bool, solves: Sequence[StatedSolve]) -> dict[str, str]:
-    """Return what the bytes of a release depend on: solvers are part of it.
-
-    So are the compiler of agents on a GPU, and what the interior-point method needs on one.
-    """
-    on_gpu = any(solve.device == Device.GPU.value for solve in solves)
-    packages = [
-        *PACKAGES,
-        *((GPU_PACKAGE,) if agents_on_gpu else ()),
-        *(GPU_SOLVER_PACKAGES if on_gpu else ()),
-    ]
-    return {
-        "gridveil": version("gridveil"),
-        "python": platform.python_version(),
-        **{name: found for name in packages if (found := _version_of(name))},
-        **{solve.solver: solve.version for solve in solves},
-    }
-
-
-def _version_of(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -291,6 +291,7 @@ class ReleasePlan:
                 notify(f"{'costs' if self.band.on_costs else 'dispatch'} of the raw loads")
                 target = derived_target(self.network, self.band).for_beta(self.beta, self.network)
         drafted = self.draft(target)
+        self.refuse_declared()
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
         if self.cost_budget and not book.knows(self.release_id):
@@ -346,13 +347,12 @@ class ReleasePlan:
     def draft(self, target: Target | None = None) -> Certificate:
         """Refuse what does not fit together or could not be certified.
 
-        Every check of a plan is here. They are made with the plan, and once more when it runs: by
-        then the target is known, and the plan may have been changed.
+        Every check of a plan is here and in `refuse_declared`. They are made with the plan, and
+        once more when it runs: by then the target is known, and the plan may have been changed.
         """
         check_release_id(self.release_id)
         sound_guarantee(self.mechanism, self.accept_unsound)
         checked_name(self.mechanism)
-        self._refuse_declared()
         check_choices(self.method, self.beta, self.band)
         if self.cost_budget:
             if self.provenance is not Provenance.PRIVATE:
@@ -371,10 +371,13 @@ class ReleasePlan:
         idle = self._idle(NoisyLoads(nothing, nothing, guarantee, Origin.SIMULATION, None))
         return draft(self.network, self._basis(target, entry, idle))
 
-    def _refuse_declared(self) -> None:
-        """Refuse raw loads in what the owner declares public."""
+    def refuse_declared(self) -> None:
+        """Refuse raw loads in what the owner declares public.
+
+        Ratings belong to the draw: they were compared with the loads that it was made from.
+        """
         kept = kept_text(self.network.case, self.keep)
-        ratings = declared_ratings(self.mechanism)
+        ratings = None if self.charge.is_drawn else declared_ratings(self.mechanism)
         written = () if ratings is None else ratings.texts()
         model = tuple(model_numbers(self.network))
         refuse_declared(self.network, model, kept, written, self.accept_matches)
@@ -758,7 +761,9 @@ def plan_release(
         ),
     )
     plan.draft(known)
-    return replace(plan, charge=charge_of_plan(plan, ledger))
+    plan = replace(plan, charge=charge_of_plan(plan, ledger))
+    plan.refuse_declared()
+    return plan
 
 
 def release(

@@ -1,18 +1,29 @@
 """Restoration hour by hour: each hour as good as alone, blocks alike on any number of cores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from gridveil import GridveilError, PolarLaplace, load_case, restore, solve_acopf
+from gridveil import GridveilError, PolarLaplace, load_case, restore, solve_acopf, using
+from gridveil.device import Device
 from gridveil.fidelity.base import BandKind
-from gridveil.fidelity.central import bands_of
+from gridveil.fidelity.central import Central, bands_of
 from gridveil.fidelity.registry import make_method
+from gridveil.fidelity.series import restore as restore_module
 from gridveil.fidelity.series.hour import hour_method
-from gridveil.fidelity.series.restore import blocks_of, hours_problem, restore_series
+from gridveil.fidelity.series.restore import (
+    blocks_of,
+    device_of,
+    hours_problem,
+    restore_series,
+    workers_on,
+)
 from gridveil.fidelity.series.result import Ending
 from gridveil.network.series.shapes import example_series
 from gridveil.opf.operating_point import violations
 from gridveil.opf.point_series import PointSeries
+from gridveil.opf.status import Status
 from gridveil.privacy.phase import NoisyLoads, Origin
 
 BETA = 0.02
@@ -47,11 +58,50 @@ def test_every_hour_works_within_its_band(network, hours, restored):
         assert all(band.slack(p) > -1e-6 for band, p in zip(bands, point.p, strict=True))
 
 
-def test_hours_start_from_the_one_before_and_blocks_anew(restored):
-    assert restored.endings.tolist().count(Ending.COLD) == 2
-    assert np.flatnonzero(restored.endings == Ending.COLD).tolist() == [0, 24]
-    assert restored.counts()["warm"] == 25
-    assert restored.iterations[1:24].mean() < 0.7 * restored.iterations[[0, 24]].mean()
+def test_a_block_is_one_batch_where_the_solver_makes_batches(restored):
+    """The last three hours are too few for `auto` to take the interior-point method."""
+    counts = restored.counts()
+    assert (counts["together"], counts["cold"], counts["warm"]) == (24, 1, 2)
+
+
+def test_hours_start_from_the_one_before_and_blocks_anew(network, hours, monkeypatch):
+    few = [values[:12] for values in hours]
+    with using("ipopt"):
+        monkeypatch.setattr(restore_module, "BLOCK_HOURS", 8)
+        found = restore_series(network, *few, BETA, workers=1)
+        monkeypatch.setattr(restore_module, "BLOCK_HOURS", 1)
+        cold = restore_series(network, *few, BETA, workers=1)
+    assert np.flatnonzero(found.endings == Ending.COLD).tolist() == [0, 8]
+    assert found.counts()["warm"] == 10
+    assert cold.counts()["cold"] == 12
+    assert found.iterations.mean() < 0.95 * cold.iterations.mean()
+
+
+def test_hours_that_a_batch_does_not_get_start_from_the_one_before(network, hours, monkeypatch):
+    """No hour was found that a batch alone fails at; so one is made to fail."""
+    solve = Central.solve_many
+
+    def lossy(self, problems, threads=None, progress=None):
+        found = solve(self, problems, threads, progress)
+        return [replace(found[0], status=Status.INFEASIBLE), *found[1:4],
+                replace(found[4], p=found[4].p + 0.1), *found[5:]]  # fmt: skip
+
+    few = [values[:9] for values in hours]
+    whole = restore_series(network, *few, BETA, workers=1)
+    monkeypatch.setattr(Central, "solve_many", lossy)
+    found = restore_series(network, *few, BETA, workers=1)
+    assert found.endings[[0, 4]].tolist() == [Ending.COLD, Ending.WARM]
+    assert found.counts()["together"] == 7
+    assert found.displacement == pytest.approx(whole.displacement, rel=1e-3, abs=1e-5)
+    others = [1, 2, 3, 5, 6, 7, 8]
+    assert np.array_equal(found.p[others], whole.p[others])
+
+
+def test_a_gpu_takes_six_weeks_as_a_block_and_ipopt_none(network):
+    assert [len(block) for block in blocks_of(24 * 50, Device.GPU)] == [24 * 42, 24 * 8]
+    with using("ipopt", "gpu"):
+        assert device_of(network, 24 * 50) is Device.CPU
+    assert (workers_on(Device.GPU, 4), workers_on(Device.CPU, 4)) == (1, 4)
 
 
 @pytest.mark.parametrize("hour", [0, 13, 26])
@@ -82,7 +132,7 @@ def test_processes_and_known_blocks_change_no_bit(network, hours, restored):
     assert sorted(kept) == [0, 1] == list(range(len(blocks_of(27))))
 
 
-def test_an_hour_without_a_target_is_left_out_and_the_rest_is_whole(network, hours, restored):
+def test_an_hour_without_a_target_is_left_out_and_the_rest_is_whole(network, hours):
     p, q, costs = (values[:3] for values in hours)
     costs = costs.copy()
     costs[1] = np.nan
@@ -90,7 +140,8 @@ def test_an_hour_without_a_target_is_left_out_and_the_rest_is_whole(network, hou
     assert found.left_out.tolist() == [1]
     assert np.isnan(found.p[1]).all()
     assert np.isnan(found.points.v[1]).all()
-    assert np.array_equal(found.p[0], restored.p[0])
+    alone = restore_series(network, p[:1], q[:1], costs[:1], BETA, workers=1)
+    assert np.array_equal(found.p[0], alone.p[0])
     assert found.violations[2] < 1e-6
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gridveil.errors import GridveilError
+from gridveil.privacy.audit import audit
 from gridveil.privacy.audit.result import AuditVerdict
 from gridveil.privacy.audit.series import (
     audit_series,
@@ -81,3 +82,12 @@ def test_what_cannot_be_played_is_refused():
         audit_series("day", trials=10)
     with pytest.raises(GridveilError, match="coefficients"):
         audit_series("day", coefficients=9)
+
+
+def test_audit_takes_a_promise_in_place_of_a_mechanism():
+    found = audit(promise="window", epsilon="0.5", hide="5MVA", trials=2000)
+    assert found.epsilon_claimed == 0.5
+    assert "(window)" in found.mechanism
+    for other in ({"mechanism": "polar-laplace"}, {"alpha": "0.1"}, {"rating": 5}):
+        with pytest.raises(GridveilError, match="promise is about series"):
+            audit(promise="day", **other)

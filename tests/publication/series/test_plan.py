@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from gridveil import BudgetExceededError, GridveilError, Ledger, load_case, verify
+from gridveil import BudgetExceededError, GridveilError, Ledger, load_case, using, verify
 from gridveil.network.series.load_series import LoadSeries, hour_times
 from gridveil.network.series.shapes import example_series
 from gridveil.privacy.ratings import PublicRatings
@@ -86,6 +86,21 @@ def test_the_mechanism_of_the_certificate_is_that_of_the_promise(made):
     assert set(mechanism.alphas) == {Fraction(2, 100)}
     assert of.promise == mechanism.promise.sentence()
     assert "habits" in of.not_covered[0]
+
+
+def test_the_certificate_names_what_solved_each_part(made, folder):
+    """The first block is a batch of the interior-point method, the second too short for one."""
+    solves = [(of.what, of.solver, of.device) for of in made.certificate.solves]
+    assert solves[:2] == [("target", "interior-point", "cpu"), ("target", "ipopt", "cpu")]
+    assert {what for what, _, _ in solves} <= {"target", "fidelity phase", "optimal cost"}
+    software = made.certificate.software
+    assert all(software[of.solver] == of.version for of in made.certificate.solves)
+    assert "what was solved" in made.files["report.html"].decode()
+    network, series, _ = case14()
+    with using("ipopt"):
+        other = released(network, series, folder, csv=True, consumers="all")
+    assert {of.solver for of in other.certificate.solves} == {"ipopt"}
+    assert far(other.tables.loads, made.tables.loads) < 1e-2  # MW
 
 
 def test_the_tables_hold_each_hour_in_order(made):

@@ -8,14 +8,14 @@ import time
 import numpy as np
 import pytest
 
-from gridveil import Ledger, load_case
+from gridveil import BudgetExceededError, GridveilError, Ledger, load_case
 from gridveil.fidelity.series import restore
 from gridveil.publication.series.block import SolvedBlock
 from gridveil.publication.series.state import RunState, state_folder
 from tests.publication.series.releases import is_same, plan_of, series_of
 
 KILLS = 10
-HOURS = 17
+HOURS = 26
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def series(network):
 
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
-    """Cut the series into four blocks."""
-    monkeypatch.setattr(restore, "BLOCK_HOURS", 5)
+    """Cut the series into four blocks, three of which are batches of the interior-point method."""
+    monkeypatch.setattr(restore, "BLOCK_HOURS", 8)
 
 
 def run(network, series, folder):
@@ -61,10 +61,11 @@ def killed(network, series, folder, seconds):
 
 
 def test_killed_at_any_moment_it_goes_on_with_the_same_bytes(network, series, tmp_path):
-    (tmp_path / "whole").mkdir()
-    started = time.monotonic()
-    run(network, series, tmp_path / "whole")
-    whole = time.monotonic() - started
+    for name in ("compiled", "whole"):  # the first run is slower than those to be killed
+        (tmp_path / name).mkdir()
+        started = time.monotonic()
+        made_whole = run(network, series, tmp_path / name)
+        whole = time.monotonic() - started
     moments, folder = random.Random(7), tmp_path / "killed"
     folder.mkdir()
     kept = set()
@@ -72,6 +73,8 @@ def test_killed_at_any_moment_it_goes_on_with_the_same_bytes(network, series, tm
         if killed(network, series, folder, moments.uniform(0, 0.8 * whole)):
             break
         kept.add(len(list(folder.glob(".out.series/block-*"))))
+    solvers = {(one.what, one.solver) for one in made_whole.certificate.solves}
+    assert {("target", "interior-point"), ("target", "ipopt")} <= solvers
     made = run(network, series, folder) if not (folder / "out").exists() else None
     assert len(kept) > 1  # kills met the run with and without blocks
     assert not state_folder(folder / "out").exists()
@@ -110,8 +113,9 @@ def test_a_state_shows_no_raw_load(network, series, tmp_path):
     for path in state.glob("*.npz"):
         assert path.stat().st_mode & 0o077 == 0
         with np.load(path) as arrays:
-            for values in arrays.values():
-                assert not np.isin(values.astype(float), raw).any()
+            assert arrays["solves"].dtype.kind == "U"
+            for name in set(arrays) - {"solves"}:
+                assert not np.isin(arrays[name].astype(float), raw).any()
 
 
 @pytest.mark.parametrize("left", [0, 11, 600, -1], ids="{} bytes".format)
@@ -134,7 +138,7 @@ def test_progress_says_how_much_is_left(network, series, tmp_path):
     plan_of(network, series, ledger, hide="10MVA").run(
         ledger, workers=1, progress=lambda *t: told.append(t)
     )
-    assert [(done, of) for done, of, _ in told] == [(n, HOURS) for n in (5, 10, 15, 17)]
+    assert [(done, of) for done, of, _ in told] == [(n, HOURS) for n in (8, 16, 24, 26)]
     assert told[-1][2] == 0
     assert all(left > 0 for _, _, left in told[:-1])
 
@@ -142,20 +146,54 @@ def test_progress_says_how_much_is_left(network, series, tmp_path):
 def test_blocks_survive_the_disk_bit_by_bit(network, series, tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     solved = plan_of(network, series, ledger, hide="10MVA").run(ledger, workers=1).solved
-    block = SolvedBlock(solved.restored, solved.targets, solved.optimal, solved.violations)
+    solves = np.array(solved.solves)
+    block = SolvedBlock(solved.restored, solved.targets, solved.optimal, solved.violations, solves)
     state = RunState(tmp_path / "state", [b"one"])
     state.save(3, block)
     back = RunState(tmp_path / "state", [b"one"]).load(3)
     assert np.array_equal(back.restored.p, block.restored.p)
     assert np.array_equal(back.restored.points.theta, block.restored.points.theta)
+    assert np.array_equal(back.solves, solves)
     assert RunState(tmp_path / "state", [b"two"]).load(3) is None
+
+
+def test_a_second_run_to_one_output_says_so_before_it_draws(network, series, tmp_path):
+    """The first goes on and loses nothing."""
+    state = tmp_path / ".out.series"
+    plan = plan_of(network, series, tmp_path / "first.sqlite", hide="10MVA")
+    other = plan_of(network, series, tmp_path / "second.sqlite", hide="10MVA", release_id="other")
+    refused = []
+
+    def meanwhile(done, of, left):
+        with pytest.raises(GridveilError, match="another run to the same output") as told:
+            other.run(Ledger(tmp_path / "second.sqlite"), state=state, workers=1)
+        refused.append(told.value)
+        assert (state / f"block-{len(refused) - 1:06}.npz").exists()
+
+    ledger = Ledger(tmp_path / "first.sqlite")
+    made = plan.run(ledger, state=state, workers=1, progress=meanwhile)
+    assert len(refused) == 4
+    assert not Ledger(tmp_path / "second.sqlite").knows("other")
+    made.remove_state()
+    assert not state.exists()
+
+
+def test_a_run_that_draws_nothing_leaves_no_state_behind(network, series, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    state = tmp_path / ".out.series"
+    plan = plan_of(network, series, ledger, hide="10MVA", release_id="one")
+    ledger.set_cap(1)
+    with pytest.raises(BudgetExceededError):
+        plan.run(ledger, state=state, workers=1)
+    assert not state.exists()
 
 
 def test_a_block_of_another_run_is_not_taken_for_its_own(network, series, tmp_path):
     """Two runs that write beside the same output at once: neither gets a block of the other."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
     solved = plan_of(network, series, ledger, hide="10MVA").run(ledger, workers=1).solved
-    block = SolvedBlock(solved.restored, solved.targets, solved.optimal, solved.violations)
+    solves = np.array(solved.solves)
+    block = SolvedBlock(solved.restored, solved.targets, solved.optimal, solved.violations, solves)
     one = RunState(tmp_path / "state", [b"one"])
     other = RunState(tmp_path / "state", [b"other"])
     one.save(0, block)

@@ -1,12 +1,13 @@
 """`restore_series`: the loads of many hours moved just far enough that the network works in each.
 
-Hours are cut into blocks of a day, from the first hour on. In a block, each hour starts from the
-one before; blocks know nothing of each other. So the result is the same for any number of cores,
-and for a run that was killed and went on with the blocks it had.
+Hours are cut into blocks of a day, on a GPU of six weeks, from the first hour on. Blocks know
+nothing of each other. So the result is the same for any number of cores, and for a run that was
+killed and went on with the blocks it had.
 
-An hour is tried in this order: as it is, where a point is given at which its loads work; from the
-hour before; cold; from the nearest loads that work in tighter limits. An hour for which none of
-these leads to a network that works is left out, and the rest is whole.
+An hour is tried in this order: as it is, where a point is given at which its loads work; in one
+batch with the others of its block, where method and solver make batches; from the hour before;
+cold; from the nearest loads that work in tighter limits. An hour for which none of these leads to a
+network that works is left out, and the rest is whole.
 """
 
 import math
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from gridveil.arrays import FloatArray
 from gridveil.defaults import BAND, BETA
-from gridveil.device import Device
+from gridveil.device import Device, on_device
 from gridveil.errors import GridveilError, NotSolvedError
 from gridveil.fidelity.base import BandKind, FidelityMethod, FidelityProblem
 from gridveil.fidelity.central import Attempt, bands_of
@@ -27,9 +28,10 @@ from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.fidelity.phase import check_choices, check_target
 from gridveil.fidelity.projection import projected_loads
 from gridveil.fidelity.registry import band_kind, make_method
-from gridveil.fidelity.series.hour import CentralHours, HourFound, HourMethod, hour_method, kept
+from gridveil.fidelity.series.hour import HourFound, HourMethod, hour_method, kept, restored_from
 from gridveil.fidelity.series.result import Ending, RestoredSeries, joined
 from gridveil.network.network import Network
+from gridveil.opf.devices import device_for
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE, violations
 from gridveil.opf.point_series import PointSeries
 from gridveil.opf.solvers import Solver, chosen, using
@@ -37,6 +39,8 @@ from gridveil.parallel import in_parallel
 
 BLOCK_HOURS = 24
 """Hours of a block: the unit of parallel work, and of what a killed run has to do again."""
+_DAYS_ON_GPU = 42
+"""Such blocks that a GPU takes as one: it needs many hours at once to be busy."""
 _MARGINS = (0.02, 0.002, 0.0)
 """By which limits are tightened before loads are projected; the first that works counts."""
 _WORKS = FEASIBILITY_TOLERANCE / 10
@@ -62,6 +66,8 @@ class HoursProblem:
     starts: PointSeries | None = None
     """For each hour a point at which its loads may work as they are."""
     solver: Solver | None = None
+    device: Device = Device.CPU
+    """Where central programs are solved: not `auto`, or blocks could differ."""
 
     def at(self, hour: int) -> FidelityProblem:
         """Return the problem of one hour."""
@@ -94,17 +100,31 @@ class HoursProblem:
             self.limits,
             starts,
             self.solver,
+            self.device,
         )
 
 
-def blocks_of(hours: int) -> list[range]:
+def blocks_of(hours: int, device: Device = Device.CPU) -> list[range]:
     """Return the blocks of a number of hours: whole days from the first hour on.
 
     Example:
         >>> blocks_of(30)
         [range(0, 24), range(24, 30)]
     """
-    return [range(first, min(first + BLOCK_HOURS, hours)) for first in range(0, hours, BLOCK_HOURS)]
+    width = BLOCK_HOURS * (_DAYS_ON_GPU if device is Device.GPU else 1)
+    return [range(first, min(first + width, hours)) for first in range(0, hours, width)]
+
+
+def device_of(network: Network, hours: int) -> Device:
+    """Return where the hours of a series are solved, by what is chosen and public numbers alone."""
+    if chosen() is Solver.IPOPT:
+        return Device.CPU
+    return device_for(len(network.buses), min(hours, BLOCK_HOURS * _DAYS_ON_GPU))
+
+
+def workers_on(device: Device, workers: int) -> int:
+    """Return how many processes work on blocks: one feeds a GPU."""
+    return 1 if device is Device.GPU else workers
 
 
 def restore_series(
@@ -138,7 +158,8 @@ def restore_series(
         weights: How much the squared distance of each load counts; None for all alike.
         limits: Public limits that the restored loads keep.
         starts: A point for each hour at which its loads may work as they are, or NaN.
-        workers: Processes; −1 is one per core. The result does not depend on it.
+        workers: Processes; −1 is one per core, and on a GPU there is one. The result does not
+            depend on it.
         done: Blocks that are known already, by their number from 0.
         on_block: Called with the number and the result of each further block, in any order.
 
@@ -156,13 +177,13 @@ def restore_series(
     problem = hours_problem(
         network, p, q, targets, beta, chosen_method, band, weights, limits, starts
     )
-    blocks, known = blocks_of(len(problem.p)), dict(done or {})
+    blocks, known = blocks_of(len(problem.p), problem.device), dict(done or {})
     tasks = [
         (number, restore_block, (problem.block(block),))
         for number, block in enumerate(blocks)
         if number not in known
     ]
-    for number, restored in in_parallel(tasks, workers):
+    for number, restored in in_parallel(tasks, workers_on(problem.device, workers)):
         known[number] = restored
         on_block(number, restored)
     return joined([known[number] for number in range(len(blocks))])
@@ -206,20 +227,43 @@ def hours_problem(
         limits,
         starts,
         chosen(),
+        device_of(network, len(p)),
     )
 
 
 def restore_block(problem: HoursProblem) -> RestoredSeries:
-    """Restore the hours of a block one after the other."""
+    """Restore the hours of a block: as they are, together, or one after the other."""
     method = hour_method(problem.method)
-    with using(problem.solver, Device.CPU):  # as in any other process that restores a block
+    with using(problem.solver), on_device(problem.device):  # as in any other process
         problem.method.prepare(problem.at(0))
+        known = _kept_and_together(method, problem)
         hours, before = [], None
         for hour in range(len(problem.p)):
-            ending, found = _restored(method, problem, hour, before)
+            ending, found = known.get(hour) or _restored(method, problem, hour, before)
             hours.append((ending, found))
             before = None if ending is Ending.LEFT_OUT else found
     return _series(problem, hours)
+
+
+def _kept_and_together(
+    method: HourMethod, problem: HoursProblem
+) -> dict[int, tuple[Ending, HourFound | None]]:
+    """Restore the hours that work as they are, and those that one batch leads to."""
+    found: dict[int, tuple[Ending, HourFound | None]] = {}
+    others: dict[int, FidelityProblem] = {}
+    for hour in np.flatnonzero(~np.isnan(problem.targets).any(axis=1)).tolist():
+        others[hour] = one = problem.at(hour)
+        if problem.starts is not None and np.isfinite(problem.starts.v[hour]).all():
+            as_it_is = kept(one, problem.starts.at(hour))
+            if _works_as_it_is(one, as_it_is.attempt):
+                found[hour] = Ending.KEPT, as_it_is
+                del others[hour]
+    if others:
+        together = method.solve_together(list(others.values()))
+        for (hour, one), reached in zip(others.items(), together, strict=bool(together)):
+            if _works(one, reached.attempt):
+                found[hour] = Ending.TOGETHER, reached
+    return found
 
 
 def _restored(
@@ -230,7 +274,7 @@ def _restored(
         return Ending.LEFT_OUT, None
     try:
         one = problem.at(hour)
-        for ending, attempt in _attempts(method, one, problem, hour, before):
+        for ending, attempt in _attempts(method, one, before):
             found = attempt()
             if found is not None and _works(one, found.attempt):
                 return ending, found
@@ -240,17 +284,9 @@ def _restored(
 
 
 def _attempts(
-    method: HourMethod,
-    one: FidelityProblem,
-    problem: HoursProblem,
-    hour: int,
-    before: HourFound | None,
+    method: HourMethod, one: FidelityProblem, before: HourFound | None
 ) -> Iterator[tuple[Ending, Callable[[], HourFound | None]]]:
-    """Give the ways to restore an hour, in the order to try."""
-    if problem.starts is not None and np.isfinite(problem.starts.v[hour]).all():
-        start = problem.starts.at(hour)
-        if _works_as_it_is(one, kept(one, start).attempt):
-            yield Ending.KEPT, lambda: kept(one, start)
+    """Give the ways to restore an hour by itself, in the order to try."""
     if method.can_carry and before is not None:
         yield Ending.WARM, lambda: method.solve(one, before)
     yield Ending.COLD, lambda: method.solve(one, None)
@@ -266,7 +302,7 @@ def _from_projection(one: FidelityProblem, margin: float) -> HourFound | None:
     moved = FidelityProblem(
         one.network, near.loads, one.target, one.beta, one.band, one.weights, one.limits
     )
-    found = CentralHours().near(moved, near)
+    found = restored_from(moved, near)
     return HourFound(found.attempt, near.iterations + found.iterations)
 
 

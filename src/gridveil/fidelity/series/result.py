@@ -15,13 +15,15 @@ class Ending(IntEnum):
 
     KEPT = 0
     """The loads work as they are, at the dispatch that was given."""
-    WARM = 1
+    TOGETHER = 1
+    """In one batch with other hours of its block."""
+    WARM = 2
     """From the hour before."""
-    COLD = 2
+    COLD = 3
     """Without a start."""
-    PROJECTED = 3
+    PROJECTED = 4
     """From loads that work, near the private ones."""
-    LEFT_OUT = 4
+    LEFT_OUT = 5
     """No way led to a network that works: the hour is named and has no loads."""
 
     @property
@@ -32,6 +34,7 @@ class Ending(IntEnum):
 
 _WORDS = {
     Ending.KEPT: "kept",
+    Ending.TOGETHER: "together",
     Ending.WARM: "warm",
     Ending.COLD: "cold",
     Ending.PROJECTED: "projected",

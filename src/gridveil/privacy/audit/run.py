@@ -25,15 +25,14 @@ from gridveil.privacy.audit.game import Game, Score, play_game
 from gridveil.privacy.audit.limits import not_seen
 from gridveil.privacy.audit.pairs import GridPair, all_pairs, given_pairs
 from gridveil.privacy.audit.result import AuditResult, PairResult, Play, Repetition, weaker
+from gridveil.privacy.audit.series import audit_series
+from gridveil.privacy.audit.strength import CONFIDENCE, LEAST_TRIALS, MOST_TRIALS, REPLAYS
 from gridveil.privacy.audit.subject import audited_mechanism
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.hide import Hide
 from gridveil.privacy.mechanisms.base import Mechanism, Pair, check_mechanism
+from gridveil.privacy.series.promise import SeriesPromiseKind
 
-CONFIDENCE = 0.99
-REPLAYS = 2
-"""How often a play that breaks the claim is made again before it is believed."""
-LEAST_TRIALS, MOST_TRIALS = 1000, 100_000_000
 _SHARES = {
     likelihood.NAME: 0.80,
     players.CLOSENESS: 0.04,
@@ -69,6 +68,7 @@ def audit(
     alpha: Number | None = None,
     floor: Number | None = None,
     rating: Number | None = None,
+    promise: SeriesPromiseKind | str | None = None,
     calibration: str = CALIBRATION,
     pairs: Sequence[Pair] | None = None,
     trials: int = AUDIT_TRIALS,
@@ -82,11 +82,13 @@ def audit(
             asked for, and product-laplace where nothing is.
         epsilon: The ε that is claimed; of a mechanism given as an object its own if None.
         hide: The change of a load for which it is claimed: "10%", "5MVA" on a base of 100 MVA, or
-            "20%rating".
+            "20%rating". Of a promise about series "5%rating" of 100 MVA or "5MVA".
         alpha: The same in p.u., for a mechanism whose distance is one.
         floor: For hide in per cent: the load in MVA below which it turns into a fixed amount,
             0.25 MVA if None.
         rating: For hide in per cent of a rating: that of the audit's loads, in MVA.
+        promise: Play about load series and this promise, "day", "energy" or "window"; they have one
+            mechanism.
         calibration: Of a mechanism given by name that has several.
         pairs: Pairs of loads to tell apart; the mechanism's own, and pairs one grid step apart
             and α and one grid step apart, if None.
@@ -108,6 +110,18 @@ def audit(
         raise GridveilError(f"trials: {trials} is too many; use at most {MOST_TRIALS}")
     if not 0 < confidence < 1:
         raise GridveilError(f"confidence: {confidence} must be above 0 and below 1")
+    if promise is not None:
+        if (mechanism, alpha, floor, rating, calibration, pairs) != (
+            *[None] * 4,
+            CALIBRATION,
+            None,
+        ):
+            raise GridveilError(
+                "promise is about series, which have one mechanism: drop mechanism, alpha, floor, "
+                "rating, calibration and pairs"
+            )
+        kind = promise.value if isinstance(promise, SeriesPromiseKind) else promise
+        return audit_series(kind, epsilon=epsilon, hide=hide, trials=trials, confidence=confidence)
     if isinstance(mechanism, str | None):
         mechanism = audited_mechanism(mechanism, calibration, epsilon, hide, alpha, floor, rating)
     elif (hide, alpha, floor, rating, calibration) != (None, None, None, None, CALIBRATION):

@@ -20,7 +20,7 @@ from gridveil.privacy.audit import likelihood, players, repetition, residues
 from gridveil.privacy.audit.game import Game, Score, flip_coins
 from gridveil.privacy.audit.limits import not_seen
 from gridveil.privacy.audit.result import AuditResult, Play, Repetition, weaker
-from gridveil.privacy.audit.run import CONFIDENCE, LEAST_TRIALS, MOST_TRIALS, REPLAYS
+from gridveil.privacy.audit.strength import CONFIDENCE, LEAST_TRIALS, MOST_TRIALS, REPLAYS
 from gridveil.privacy.audit.thresholds import Statistic, by_statistics, quantiles
 from gridveil.privacy.calibration import Number
 from gridveil.privacy.hide import HiddenIn, Hide

@@ -12,6 +12,8 @@ from gridveil.errors import GridveilError
 
 BITS = 16
 """Entries of a basis are whole numbers of 2^-16, so that no doubles touch private data."""
+MOST_ENTRIES = 2**26
+"""Of a basis: 256 coefficients of the longest block; a false certificate could fill memory."""
 RATE_BITS = 80
 """Rates are whole numbers of 2^-80, rounded down, so that hourly losses add up exactly."""
 
@@ -40,6 +42,8 @@ class Basis:
     def __post_init__(self) -> None:
         if not 0 < len(self.frequencies) == len(self.shares) <= self.length:
             raise GridveilError("basis: from one coefficient a block to one an hour, each a share")
+        if self.length * len(self.frequencies) > MOST_ENTRIES:
+            raise GridveilError(f"basis: has more than {MOST_ENTRIES:,} entries")
         if len(set(self.frequencies)) < len(self.frequencies) or not all(
             0 <= frequency < self.length for frequency in self.frequencies
         ):

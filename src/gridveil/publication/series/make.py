@@ -5,10 +5,8 @@ same bytes.
 """
 
 import hashlib
-import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +23,9 @@ from gridveil.html_table import html_table
 from gridveil.network.components import LoadList
 from gridveil.network.network import Network
 from gridveil.network.series.load_series import hour_text
-from gridveil.opf import ipopt
-from gridveil.opf.interior_point.solve import NAME as INTERIOR_POINT
 from gridveil.opf.operating_point import FEASIBILITY_TOLERANCE
 from gridveil.opf.ramps import COLUMNS as RAMP_COLUMNS
 from gridveil.opf.ramps import ramp_excess
-from gridveil.opf.solvers import Solver, chosen_for
 from gridveil.privacy.phase import Origin
 from gridveil.privacy.series.mechanism import NAME as MECHANISM
 from gridveil.privacy.series.promise import SeriesPromiseKind
@@ -46,6 +41,7 @@ from gridveil.publication.certificate import (
     StatedDispatch,
     StatedPostProcessing,
     StatedSeries,
+    StatedSolve,
     StatedViolations,
 )
 from gridveil.publication.folder import (
@@ -72,11 +68,11 @@ from gridveil.publication.series.statements import (
 )
 from gridveil.publication.series.tables import RAMPS, SeriesTables
 from gridveil.publication.signing import sign
+from gridveil.publication.software import software_of
 from gridveil.publication.statements import (
     EARLIER_RELEASES,
     FIRST_RELEASE,
     LARGEST_BASE,
-    PACKAGES,
     SERIES_PACKAGES,
     SMALLEST_BASE,
     is_plausible_base,
@@ -151,7 +147,7 @@ def series_draft(basis: SeriesBasis) -> Certificate:
     try:
         stated = _stated_series(basis, [], {}, first, first, 0.0, None, "")
         targets = np.zeros(len(basis.network.generators))
-        made = _certificate(basis, figures, stated, targets).sealed()
+        made = _certificate(basis, figures, stated, targets, []).sealed()
         made.to_bytes()  # a text may be one that no file can hold
     except Exception as error:  # pydantic's
         raise GridveilError(
@@ -280,7 +276,11 @@ def _certified(basis: SeriesBasis, solved: SolvedSeries, released: Any, peak: in
         solved.smoothing_effect,
     )
     targets = solved.targets[released].mean(axis=0)
-    return _certificate(basis, fidelity, stated, targets)
+    solves = [
+        StatedSolve.model_validate(dict(zip(StatedSolve.model_fields, solve, strict=True)))
+        for solve in solved.solves
+    ]
+    return _certificate(basis, fidelity, stated, targets, solves)
 
 
 def _worst_gaps(basis: SeriesBasis, solved: SolvedSeries, released: Any) -> CostGaps:
@@ -347,6 +347,7 @@ def _certificate(
     fidelity: Mapping[str, object],
     series: StatedSeries,
     targets: FloatArray,
+    solves: Sequence[StatedSolve],
 ) -> Certificate:
     network, promise, band = basis.network, basis.promise, basis.band
     done = PostProcessing(basis.limits)
@@ -362,7 +363,8 @@ def _certificate(
         network=network.name,
         base_mva=network.base_mva,
         drawn_at=basis.entry.drawn_at,
-        software=_software(network),
+        software=software_of(agents_on_gpu=False, solves=solves, further=SERIES_PACKAGES),
+        solves=list(solves),
         protection=_protection(basis),
         post_processing=_post_processing(done, network),
         ledgers=[
@@ -472,22 +474,6 @@ def _post_processing(done: PostProcessing, network: Network) -> StatedPostProces
         consumers=done.consumers(network.load_buses),
         power_factor=done.power_factor,
     )
-
-
-def _software(network: Network) -> dict[str, str]:
-    """Return what the bytes of a release depend on."""
-    solver = (
-        str(ipopt.solver_version().version)
-        if chosen_for(len(network.buses)) is Solver.IPOPT
-        else version("gridveil")
-    )
-    name = Solver.IPOPT.value if chosen_for(len(network.buses)) is Solver.IPOPT else INTERIOR_POINT
-    return {
-        "gridveil": version("gridveil"),
-        "python": platform.python_version(),
-        **{package: version(package) for package in (*PACKAGES, *SERIES_PACKAGES)},
-        name: solver,
-    }
 
 
 def _ramps_file(basis: SeriesBasis) -> bytes:

@@ -25,12 +25,15 @@ from gridveil.fidelity.base import BandKind, FidelityMethod
 from gridveil.fidelity.load_limits import LoadLimits, nearest_loads_within
 from gridveil.fidelity.phase import check_choices, check_has_costs
 from gridveil.fidelity.registry import band_kind, make_method
+from gridveil.fidelity.series.restore import device_of
 from gridveil.html_table import html_table
 from gridveil.network.library import as_network
 from gridveil.network.network import Network
 from gridveil.network.series.load_series import LoadSeries, hour_text, load_keys
 from gridveil.network.series.reading import load_series
+from gridveil.opf.devices import cpu_steps_in
 from gridveil.opf.ramps import case_ramps, read_ramps
+from gridveil.opf.solvers import chosen
 from gridveil.privacy.calibration import Number, exact
 from gridveil.privacy.hide import HiddenIn, Hide
 from gridveil.privacy.ledger.ledger import Ledger, existing_ledger
@@ -68,7 +71,7 @@ from gridveil.publication.series.make import (
 )
 from gridveil.publication.series.run import BlockProgress, solve_series
 from gridveil.publication.series.scan import refuse_series_matches
-from gridveil.publication.series.state import RunState
+from gridveil.publication.series.state import RunState, locked_state
 from gridveil.publication.statements import post_processing_sentences
 
 _NO_ENTRY = Entry("", Fraction(1), Fraction(1), None)
@@ -153,9 +156,23 @@ class SeriesPlan:
 
         Raises:
             NotSolvedError: No hour was found in which the network works.
+            GridveilError: Another run has this state.
         """
         if key is not None and not isinstance(key, Ed25519PrivateKey):
             raise GridveilError(f"key: an Ed25519PrivateKey expected, not {type(key).__name__}")
+        with locked_state(state):
+            return self._run(ledger, key, state, workers, notify, progress)
+
+    def _run(
+        self,
+        ledger: Ledger | str | Path | None,
+        key: Ed25519PrivateKey | None,
+        state: Path | None,
+        workers: int,
+        notify: Callable[[str], None],
+        progress: BlockProgress,
+    ) -> SeriesRelease:
+        """Run the plan; no other run has its state."""
         drafted = without_distances(self.draft()).to_bytes()
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         notify("privacy phase")
@@ -169,9 +186,10 @@ class SeriesPlan:
         basis = self._basis(self._entry(book))
         notify("smoothing")
         p, q = self._smoothed(private, total, basis)
-        kept = RunState(state, self._depends_on(private, total, basis))
-        notify("fidelity phase")
-        solved = solve_series(basis, p, q, kept, workers, progress)
+        with cpu_steps_in():  # whatever a GPU does, what was drawn is not lost
+            kept = RunState(state, self._depends_on(private, total, basis))
+            notify("fidelity phase")
+            solved = solve_series(basis, p, q, kept, workers, progress)
         notify("report")
         solved = replace(solved, smoothing_effect=_smoothing_effect(private, p, basis))
         made = make_series(basis, solved, key)
@@ -266,6 +284,8 @@ class SeriesPlan:
             "band": self.band.value,
             "beta": self.beta,
             "power_factor": None if self.limits is None else self.limits.power_factor,
+            "solver": chosen().value,
+            "device": device_of(basis.network, basis.hours).value,
             "software": series_draft(basis).software,
         }
         yield json.dumps(decided, sort_keys=True).encode()

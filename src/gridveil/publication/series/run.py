@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridveil.arrays import ArrayRecord, FloatArray
-from gridveil.fidelity.series.restore import blocks_of
+from gridveil.device import Device
+from gridveil.fidelity.series.restore import blocks_of, device_of, workers_on
 from gridveil.fidelity.series.result import RestoredSeries, joined
 from gridveil.opf.solvers import chosen
 from gridveil.parallel import in_parallel
 from gridveil.publication.series.basis import SeriesBasis
-from gridveil.publication.series.block import BlockTask, SolvedBlock, solve_block
+from gridveil.publication.series.block import PARTS, BlockTask, SolvedBlock, solve_block
 from gridveil.publication.series.state import RunState
 
 BlockProgress = Callable[[int, int, float], None]
@@ -30,6 +31,8 @@ class SolvedSeries(ArrayRecord):
     targets: FloatArray
     optimal: FloatArray
     violations: FloatArray
+    solves: tuple[tuple[str, ...], ...]
+    """What was solved, by which solver, of which version, on which device."""
     smoothing_effect: str = ""
     """By how much smoothing moved the private loads, in words."""
 
@@ -49,16 +52,18 @@ def solve_series(
         p: Smoothed private loads in p.u., of shape (hours, loads).
         q: Reactive ones.
         state: Keeps the blocks that are done.
-        workers: Processes; −1 is one per core. The result does not depend on it.
+        workers: Processes; −1 is one per core, and on a GPU there is one. The result does not
+            depend on it.
         progress: Told of every block.
     """
-    blocks = blocks_of(len(p))
+    device = device_of(basis.network, len(p))
+    blocks = blocks_of(len(p), device if basis.ramps is None else Device.CPU)
     known = {n: one for n in range(len(blocks)) if (one := state.load(n)) is not None}
     clock = _Clock(blocks, known, progress)
     if basis.ramps is None:
         missing = [n for n in range(len(blocks)) if n not in known]
-        tasks = [(n, solve_block, (_task(basis, p, q, blocks[n], None),)) for n in missing]
-        for number, solved in in_parallel(tasks, workers):
+        tasks = [(n, solve_block, (_task(basis, p, q, blocks[n], None, device),)) for n in missing]
+        for number, solved in in_parallel(tasks, workers_on(device, workers)):
             state.save(number, solved)
             known[number] = solved
             clock.tick(number)
@@ -66,7 +71,7 @@ def solve_series(
         before: FloatArray | None = None
         for number, block in enumerate(blocks):
             if number not in known:
-                known[number] = solve_block(_task(basis, p, q, block, before))
+                known[number] = solve_block(_task(basis, p, q, block, before, device))
                 state.save(number, known[number])
                 clock.tick(number)
             last = known[number].restored.points.p[-1]
@@ -78,12 +83,29 @@ def solve_series(
 
     restored = joined([one.restored for one in solved_blocks])
     return SolvedSeries(
-        p, q, restored, together("targets"), together("optimal"), together("violations")
+        p,
+        q,
+        restored,
+        together("targets"),
+        together("optimal"),
+        together("violations"),
+        _each_once(solved_blocks),
     )
 
 
+def _each_once(blocks: Sequence[SolvedBlock]) -> tuple[tuple[str, ...], ...]:
+    """Return what solved the parts of any block, in the order of parts and then of blocks."""
+    found = dict.fromkeys(tuple(map(str, row)) for block in blocks for row in block.solves)
+    return tuple(sorted(found, key=lambda solve: PARTS.index(solve[0])))
+
+
 def _task(
-    basis: SeriesBasis, p: FloatArray, q: FloatArray, block: range, before: FloatArray | None
+    basis: SeriesBasis,
+    p: FloatArray,
+    q: FloatArray,
+    block: range,
+    before: FloatArray | None,
+    device: Device,
 ) -> BlockTask:
     part = slice(block.start, block.stop)
     return BlockTask(
@@ -98,6 +120,7 @@ def _task(
         basis.ramps,
         before,
         chosen(),
+        device,
     )
 
 

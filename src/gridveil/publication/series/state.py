@@ -4,13 +4,16 @@ It is a hidden folder beside the output, for its owner's eyes. What it holds fol
 loads and public numbers alone: no raw load is ever in it. It belongs to one draw and one plan, by a
 digest of both, which stands in each of them; the blocks of another are removed, and nothing else is
 that may be in the folder. That of the release appears when all blocks are there, and the state is
-then removed.
+then removed. A lock in it keeps a second run to one output from starting: both would solve the
+same.
 """
 
+import fcntl
 import hashlib
 import io
-from collections.abc import Iterable
-from contextlib import suppress
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,9 @@ from gridveil.files import write_atomically
 from gridveil.opf.point_series import PointSeries
 from gridveil.publication.series.block import SolvedBlock
 
-_DIGEST = "digest"
+_DIGEST, _LOCK = "digest", "lock"
+_FILES = (_DIGEST, "block-*.npz", f".{_DIGEST}.*", ".block-*")
+"""Those of a state, and those that were being written when a run was killed."""
 
 
 class RunState:
@@ -85,11 +90,11 @@ class RunState:
         write_atomically(self._path / _name(block), data.getvalue(), private=True)
 
     def remove(self) -> None:
-        """Remove the state, when the release is written."""
-        if self._path is not None:
-            with suppress(OSError):  # what is not ours stays
-                _remove_files(self._path)
-                self._path.rmdir()
+        """Remove the state, when the release is written; what another run has begun with stays."""
+        if self._path is None or not self._path.exists():
+            return
+        with suppress(GridveilError, OSError), locked_state(self._path):
+            _remove_files(self._path)
 
 
 NO_STATE = RunState(None, ())
@@ -101,11 +106,59 @@ def state_folder(output: Path) -> Path:
     return output.with_name(f".{output.name}.series")
 
 
+@contextmanager
+def locked_state(path: Path | None) -> Iterator[None]:
+    """Keep other runs from the state of a run; a process that ends in any way lets go of it.
+
+    Raises:
+        GridveilError: Another run has it.
+    """
+    if path is None:
+        yield
+        return
+    lock = _lock(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # what is not ours stays
+            if not any(_files(path)):
+                (path / _LOCK).unlink()
+                path.rmdir()
+        os.close(lock)
+
+
+def _lock(path: Path) -> int:
+    """Return the open file of the lock."""
+    while True:
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise GridveilError(f"cannot write {path}: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), (path / _LOCK).stat()):
+                return lock
+        except FileNotFoundError:  # its run has ended and removed it
+            pass
+        except BlockingIOError:
+            os.close(lock)
+            raise GridveilError(
+                f"another run to the same output is at work and has {path}: wait until it ends, "
+                "or name another output; nothing was drawn or charged here"
+            ) from None
+        os.close(lock)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    for pattern in _FILES:
+        yield from path.glob(pattern)
+
+
 def _remove_files(path: Path) -> None:
-    """Remove the files of a state, those that were being written when a run was killed too."""
-    for pattern in (_DIGEST, "block-*.npz", f".{_DIGEST}.*", ".block-*"):
-        for file in path.glob(pattern):
-            file.unlink(missing_ok=True)
+    """Remove the files of a state, but not the lock."""
+    for file in list(_files(path)):
+        file.unlink(missing_ok=True)
 
 
 def _name(block: int) -> str:

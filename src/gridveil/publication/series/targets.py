@@ -1,7 +1,8 @@
 """What the hours of a series are held to: costs O*_t or dispatches p*_t, from private loads alone.
 
 Each hour's target is that of an AC-OPF of its private (smoothed) loads, or of the nearest that have
-one, as for a snapshot (publication/targets.py). Where generators have ramp limits, the hours of a
+one, as for a snapshot (publication/targets.py). A solver that makes batches takes all hours at
+once, and those that it does not get one by one. Where generators have ramp limits, the hours of a
 block are then dispatched together, and after the block before. Nothing here sees a raw load.
 """
 
@@ -13,7 +14,9 @@ from gridveil.arrays import ArrayRecord, BoolArray, FloatArray
 from gridveil.errors import NotSolvedError
 from gridveil.fidelity.base import BandKind
 from gridveil.fidelity.load_limits import LoadLimits
+from gridveil.fidelity.series.hour import makes_batches
 from gridveil.network.network import Network
+from gridveil.opf.many_loads import solve_many_loads
 from gridveil.opf.multi_hour import solve_multi_hour
 from gridveil.opf.operating_point import OperatingPoint
 from gridveil.opf.point_series import PointSeries
@@ -60,17 +63,14 @@ def hour_targets(
         before: The outputs of the hour before, where ramps count.
     """
     near = np.stack([p, q], axis=2)
-    points: list[OperatingPoint | None] = []
-    optimal = np.full(len(p), np.nan)
+    points, optimal = _together(network, p, q)
     found = None
-    for hour in range(len(p)):
+    for hour in np.flatnonzero(np.isnan(optimal)).tolist():
         try:
             found = private_opf(network, near[hour], weights, limits, found)
         except NotSolvedError:
-            points.append(None)
             continue
-        points.append(found.point)
-        optimal[hour] = found.cost
+        points[hour], optimal[hour] = found.point, found.cost
         near[hour] = found.network.loads.values
     series = PointSeries.of(points, network)
     is_joint = False
@@ -81,6 +81,16 @@ def hour_targets(
     return HourTargets(
         _values(network, series, band, beta, np.isfinite(optimal)), series, optimal, is_joint
     )
+
+
+def _together(
+    network: Network, p: FloatArray, q: FloatArray
+) -> tuple[list[OperatingPoint | None], FloatArray]:
+    """Return optimal points and costs of hours as far as one batch leads to them."""
+    if not makes_batches(network, len(p)):
+        return [None] * len(p), np.full(len(p), np.nan)
+    found = solve_many_loads(network, p, q, threads=1)
+    return list(found.points), found.costs
 
 
 def _values(

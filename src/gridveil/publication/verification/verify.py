@@ -217,7 +217,7 @@ def verify(
             claim("schema", "valid", "valid", ok=True),
             *signed,
             *(
-                _series_claims(path, read, whole, full)
+                _series_claims(path, read, tables, whole, full)
                 if is_series
                 else _claims(path, read, tables, whole)
             ),
@@ -262,9 +262,17 @@ def _claims(
 
 
 def _series_claims(
-    folder: Path, read: ReadCertificate, whole: Claim, full: bool
+    folder: Path,
+    read: ReadCertificate,
+    tables: Mapping[str, Path | str | None],
+    whole: Claim,
+    full: bool,
 ) -> Iterator[Claim]:
     certificate = read.certificate
+    for name, table in tables.items():
+        if table is not None:
+            found = "a series has private ones of its own for every hour"
+            yield claim(f"{name} of the file", "those of the release", found, ok=False)
     claimed, found = certificate.digest, read.computed_digest
     yield claim("digest of the certificate", claimed, found, claimed == found)
     in_folder = series_folder_claim(folder, read)

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,11 +26,18 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES)
-def released(request, tmp_path):
+@pytest.fixture(scope="module", params=CASES)
+def written(request, tmp_path_factory):
     """A network, a series of it, and the folder that has it as released."""
-    network = CASES[request.param]
-    return network, write_released(tmp_path / "out", network), tmp_path / "out"
+    network, folder = CASES[request.param], tmp_path_factory.mktemp("written") / "out"
+    return network, write_released(folder, network), folder
+
+
+@pytest.fixture
+def released(written, tmp_path):
+    """The same, with a folder for the test alone."""
+    network, series, folder = written
+    return network, series, Path(shutil.copytree(folder, tmp_path / "out"))
 
 
 def test_a_folder_is_read_as_it_was_written(released):

@@ -1,16 +1,22 @@
 """A released series under attack: every change is found, and false claims with fitting digests."""
 
 import hashlib
+import io
 import json
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gridveil import verify
+from gridveil.errors import GridveilError
 from gridveil.publication.certificate import Certificate
 from gridveil.publication.report.series_redraw import redrawn_series_page
+from gridveil.publication.series.export.export import export_series
 from gridveil.publication.series.tables import SCHEMAS
 from tests.publication.series.releases import case14, released
 
@@ -196,3 +202,149 @@ def test_a_table_that_is_none_is_no_match(made, out, data):
     (out / "loads.parquet").write_bytes(data)
     (out / "certificate.json").write_bytes(sealed.to_bytes())
     assert "network and tables" in broken(out)
+
+
+def test_a_distance_below_that_of_the_promise_is_found(made, out):
+    def change(content):
+        of = content["protection"]
+        alphas = [Fraction(alpha) / 1000 for alpha in json.loads(of["parameters"]["alphas"])]
+        of["parameters"]["alphas"] = json.dumps([str(alpha) for alpha in alphas])
+        of["grid_step_pu"] = float(min(alphas) / 1000)
+        of["cumulative_distance_mva"] /= 1000
+
+    forged(made, out, change)
+    assert broken(out) == {"distance of each load"}
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value"),
+    [
+        ("protection", "noise_scale_pu", 77.0),
+        ("protection", "bounds", "bus 2 has 21.7 MW"),
+        ("costs", "true_cost", {"meaning": "It is 5 $/h.", "low": 4.0, "high": 5.0}),
+    ],
+)
+def test_a_claim_that_no_series_makes_is_found(made, out, part, field, value):
+    forged(made, out, lambda content: content[part].update({field: value}))
+    assert broken(out) == {"single noise scale, bounds, interval for the true cost"}
+
+
+def test_hours_end_in_known_ways_alone(made, out):
+    ending = "bus 2 has 21.7 MW"
+    tables = replace(made[0].tables, endings=(ending, *made[0].tables.endings[1:]))
+
+    def change(content):
+        content["series"]["endings"][made[0].tables.endings[0]] -= 1
+        content["series"]["endings"][ending] = 1
+
+    forged(made, out, change, tables)
+    assert "how hours ended" in broken(out)
+
+
+def test_numbers_of_hours_that_were_left_out_are_found(made, out):
+    tables = made[0].tables
+    least = int(tables.loads[..., 0].sum(axis=1).argmin())  # not the hour of network.m
+    keep = np.delete(np.arange(HOURS), least)
+    endings = tuple("left out" if i == least else e for i, e in enumerate(tables.endings))
+    parts = {name: getattr(tables, name)[keep] for name in ("loads", "dispatch", "voltages")}
+    shorter = replace(tables, released=keep, endings=endings, **parts)
+    forged(made, out, tables=shorter)
+    assert "columns without numbers" in broken(out)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"generator,ramp_mw", b"bus 2,21.7 MW"),
+        (b"1,", b"1,9999\n1,"),
+        (b"1,", b" 1,"),
+        (b"\n2,", b"\n2,inf\n3,"),
+    ],
+    ids=["heading", "twice", "blank", "infinite"],
+)
+def test_ramps_hold_limits_and_nothing_else(tmp_path, old, new):
+    network, series, _ = case14()
+    limits = tmp_path / "ramps.csv"
+    limits.write_text("generator,ramp_mw\n1,500\n2,500\n")
+    made = released(network, series.between(0, 2), tmp_path, ramps=limits)
+    made.save(tmp_path / "out")
+    assert verify(tmp_path / "out").ok
+    data = made.files["ramps.csv"].replace(old, new, 1)
+    reseal(tmp_path / "out", "ramps.csv", data)
+    assert "ramps.csv" in broken(tmp_path / "out")
+
+
+def reseal(folder, name, data):
+    """Write another file into a folder, with a certificate that has its digest."""
+    content = json.loads((folder / "certificate.json").read_bytes())
+    content["files"][name] = hashlib.sha256(data).hexdigest()
+    sealed = Certificate.model_validate_json(json.dumps(content)).sealed()
+    (folder / name).write_bytes(data)
+    (folder / "certificate.json").write_bytes(sealed.to_bytes())
+
+
+def constant_table(rows, group):
+    """Return a table of loads that is far larger than its file."""
+    schema = SCHEMAS["loads.parquet"]
+    zeros = pa.array(np.zeros(group, dtype=np.int64))
+    table = pa.Table.from_arrays([zeros.cast(field.type) for field in schema], schema=schema)
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for _ in range(rows // group):
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+def test_a_table_that_would_fill_memory_is_not_read(out, tmp_path):
+    data = constant_table(10**7, 10**6)
+    reseal(out, "loads.parquet", data)
+    tracked = pa.default_memory_pool().max_memory()
+    (readable,) = (c for c in verify(out).claims if c.name == "network and tables")
+    assert "is too large" in readable.found
+    with pytest.raises(GridveilError, match="is too large"):
+        export_series(out, "csv", tmp_path / "loads.csv")
+    assert pa.default_memory_pool().max_memory() == tracked
+    assert not (tmp_path / "loads.csv").exists()
+
+
+def test_a_long_text_in_a_table_is_not_read(out):
+    table = pq.read_table(io.BytesIO((out / "hours.parquet").read_bytes()))
+    texts = pa.array(["x" * 2**22] * HOURS)
+    table = table.set_column(1, "ending", texts)
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd", dictionary_pagesize_limit=2**30)
+    reseal(out, "hours.parquet", sink.getvalue())
+    (readable,) = (c for c in verify(out).claims if c.name == "network and tables")
+    assert "is too large" in readable.found
+
+
+def test_a_basis_that_would_fill_memory_is_not_made(made, out):
+    hours = 2**18
+    frequencies = list(range(20_000))
+
+    def change(content):
+        content["protection"]["parameters"] |= {
+            "promise": "window",
+            "hours": str(hours),
+            "block_hours": str(hours),
+            "frequencies": json.dumps(frequencies),
+            "shares": json.dumps([1] * len(frequencies)),
+        }
+
+    content = json.loads((out / "certificate.json").read_bytes())
+    change(content)
+    sealed = Certificate.model_validate_json(json.dumps(content)).sealed()
+    (out / "certificate.json").write_bytes(sealed.to_bytes())
+    assert {"private as a whole", "mechanism"} <= broken(out)
+
+
+@pytest.mark.parametrize("data", [b"[" * 10**6, b'{"a":' * 10**5, b"[]", b"\xff"])
+def test_a_certificate_that_is_none_is_no_match_for_export(out, tmp_path, data):
+    (out / "certificate.json").write_bytes(data)
+    with pytest.raises(GridveilError, match="certificate"):
+        export_series(out, "csv", tmp_path / "loads.csv")
+
+
+@pytest.mark.parametrize("name", ["costs", "dispatch"])
+def test_public_targets_are_not_taken_for_those_of_a_series(out, tmp_path, name):
+    assert f"{name} of the file" in broken(out, **{name: tmp_path / "none.csv"})

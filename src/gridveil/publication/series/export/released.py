@@ -22,6 +22,7 @@ from gridveil.network.series.load_series import Times
 from gridveil.network.source_loads import SourceLoad, bus_key
 from gridveil.network.units import LOAD
 from gridveil.publication.folder import CERTIFICATE, NETWORK
+from gridveil.publication.series.tables import refuse_inflated
 from gridveil.publication.verification.folder_reader import read_release_file
 
 LOADS_TABLE, DISPATCH_TABLE = "loads.parquet", "dispatch.parquet"
@@ -125,7 +126,7 @@ def _certified(folder: Path, names: Sequence[str]) -> tuple[str, dict[str, bytes
         certificate = json.loads(read_release_file(folder, CERTIFICATE))
         network = str(certificate["network"])
         digests = {name: certificate["files"][name] for name in names}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise GridveilError(
             f"{folder / CERTIFICATE}: no certificate of a series; 'gridveil verify {folder}' says "
             "more"
@@ -142,11 +143,13 @@ def _certified(folder: Path, names: Sequence[str]) -> tuple[str, dict[str, bytes
 def _values(path: Path, data: bytes, keys: Sequence[str], columns: Sequence[str]) -> _Values:
     """Return the values of a table with a row for each element in every hour."""
     try:
-        table: Any = parquet.read_table(io.BytesIO(data), columns=["time", *keys, *columns])
+        file: Any = parquet.ParquetFile(io.BytesIO(data))
+        refuse_inflated(str(path), file.metadata, len(data))
+        table = file.read(columns=["time", *keys, *columns])
         time = np.asarray(table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()))
         named = np.stack([np.asarray(table[key]).astype(np.int64) for key in keys], axis=1)
         numbers = np.stack([np.asarray(table[column]).astype(float) for column in columns])
-    except (pa.ArrowException, OSError, ValueError, KeyError):
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         raise GridveilError(f"{path}: no table with time, {', '.join((*keys, *columns))}") from None
     times, hour = np.unique(time, return_inverse=True)
     elements, element = np.unique(named, axis=0, return_inverse=True)

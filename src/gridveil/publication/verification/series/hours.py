@@ -17,11 +17,14 @@ from gridveil.arrays import BoolArray, FloatArray, IntArray
 from gridveil.claims import Claim, claim, number_claim, stated
 from gridveil.device import Device
 from gridveil.fidelity.base import BandKind, CostGaps
+from gridveil.fidelity.series.result import Ending
+from gridveil.files import csv_bytes
 from gridveil.network.case_file import COLUMNS, CaseFile
 from gridveil.network.conversion import in_service
 from gridveil.network.network import Network
 from gridveil.network.series.load_series import hour_text
 from gridveil.opf.acopf import solve_acopf
+from gridveil.opf.ramps import COLUMNS as RAMP_COLUMNS
 from gridveil.opf.solvers import Solver, chosen, using
 from gridveil.parallel import in_parallel
 from gridveil.publication.certificate import StatedCosts
@@ -114,9 +117,10 @@ def _listed(files: SeriesFiles) -> Iterator[Claim]:
     named = [hour_text(tables.first_hour + hour) for hour in left_out]
     shown = f"{len(series.left_out)} hours"
     yield claim("hours left out", shown, f"{len(named)} without loads", series.left_out == named)
-    counts = {ending: tables.endings.count(ending) for ending in series.endings}
+    counts = {ending.words: tables.endings.count(ending.words) for ending in Ending}
     ok = counts == series.endings and sum(counts.values()) == tables.hours
     yield claim("how hours ended", str(series.endings), str(counts), ok)
+    yield _empty_columns(files)
     if not len(tables.released):
         return
     at, total = files.network_row, tables.loads[..., 0].sum(axis=1)
@@ -136,6 +140,20 @@ def _listed(files: SeriesFiles) -> Iterator[Claim]:
         for i in np.flatnonzero(violations >= violations.max() - _EXACT)
     ]
     yield claim("worst hour", series.worst_hour, "it is" if worst else "another", worst)
+
+
+def _empty_columns(files: SeriesFiles) -> Claim:
+    """Check that nothing stands where a release has no number: no byte of it would be explained."""
+    tables, band = files.tables, BandKind(files.certificate.fidelity.band)
+    left_out = np.setdiff1d(np.arange(tables.hours), tables.released)
+    parts = [tables.figures[left_out]]
+    if not band.on_costs:
+        parts.append(tables.figures[:, _TARGET:])
+    if band is BandKind.NONE:
+        parts.append(tables.dispatch[..., 2])
+    ok = all(bool(np.isnan(part).all()) for part in parts)
+    found = "empty" if ok else "numbers that nothing explains"
+    return claim("columns without numbers", "empty", found, ok)
 
 
 def case_at(files: SeriesFiles, at: int) -> CaseFile:
@@ -290,6 +308,7 @@ def _ramps(files: SeriesFiles) -> Iterator[Claim]:
         yield claim("ramp limits", "none", "none" if ok else "an excess over some", ok)
         return
     rows = list(csv.reader(io.StringIO(files.contents[RAMPS].decode())))
+    yield _ramps_spelling(files, rows)
     limit = np.full(len(tables.generators), np.inf)
     place = {row: g for g, row in enumerate(tables.generators.tolist())}
     for row, mw in rows[1:]:
@@ -302,6 +321,17 @@ def _ramps(files: SeriesFiles) -> Iterator[Claim]:
     yield claim(
         "ramp limits", f"broken by {series.ramp_excess:.1e} p.u. at most", f"{excess:.1e}", ok
     )
+
+
+def _ramps_spelling(files: SeriesFiles, rows: list[list[str]]) -> Claim:
+    """Check that the file of ramp limits has them, each once and in order, and nothing else."""
+    limits = [(int(row), float(mw)) for row, mw in rows[1:]]
+    places = [row for row, _ in limits]
+    ok = bool(limits) and places == sorted(set(places))
+    ok &= all(np.isfinite(mw) and mw > 0 for _, mw in limits)
+    ok &= csv_bytes(RAMP_COLUMNS, limits) == files.contents[RAMPS]
+    claimed = "its numbers and nothing else"
+    return claim(RAMPS, claimed, "the same, byte by byte" if ok else "something else", ok)
 
 
 def _optimal(files: SeriesFiles, full: bool) -> Iterator[Claim]:

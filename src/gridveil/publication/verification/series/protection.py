@@ -8,6 +8,7 @@ from gridveil.claims import Claim, claim, number_claim, proved, stated
 from gridveil.errors import GridveilError
 from gridveil.network.series.load_series import hour_text
 from gridveil.privacy.calibration import exact
+from gridveil.privacy.hide import HiddenIn
 from gridveil.privacy.series.mechanism import NAME, SeriesMechanism
 from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.publication.certificate import Certificate, StatedSeries
@@ -128,8 +129,22 @@ def _parameters(
         "distances", f"of {mechanism.loads} loads", f"{loads} loads", mechanism.loads == loads
     )
     lost = _largest_loss(replace(mechanism, promise=promise))
+    yield _distances(certificate, mechanism)
     claimed, found = f"at most {float(epsilon):g}", f"{float(lost):.9g}"
     yield claim("loss within any window", claimed, found, lost <= epsilon)
+
+
+def _distances(certificate: Certificate, mechanism: SeriesMechanism) -> Claim:
+    """Check that what is hidden of each load is what the promise names; ratings are believed."""
+    name, hide = "distance of each load", mechanism.promise.hide
+    if hide.unit is HiddenIn.MVA:
+        wanted = mechanism.promise.alphas(mechanism.loads, mechanism.base_mva)
+        ok = mechanism.alphas == wanted
+        return claim(name, str(hide), str(hide) if ok else "others in the parameters", ok)
+    ratings = [float(alpha * mechanism.base_mva / hide.amount) for alpha in mechanism.alphas]
+    source = certificate.protection.parameters.get("ratings_source", "")
+    claimed = f"{hide} of {min(ratings):.6g} to {max(ratings):.6g} MVA"
+    return stated(name, claimed, f"ratings as they follow from α; their source is: {source}")
 
 
 def _largest_loss(mechanism: SeriesMechanism, width: int | None = None) -> Fraction:
@@ -180,6 +195,11 @@ def _public(certificate: Certificate, series: StatedSeries) -> Iterator[Claim]:
     ok = tuple((one.what, one.provenance) for one in certificate.invariants) == wanted
     ok &= certificate.provenance == "private" and not certificate.kept
     yield claim("what is public", "as it follows", "as stated" if ok else "otherwise", ok)
+    of = certificate.protection
+    beyond = (of.noise_scale_pu, of.bounds or None, held_to and getattr(held_to, "true_cost", None))
+    none = all(value is None for value in beyond)
+    found = "none" if none else "some"
+    yield claim("single noise scale, bounds, interval for the true cost", "none", found, none)
     listed = certificate.protection.not_covered
     same = listed == series_not_covered()
     found = "as it follows" if same else "sentences are missing or other"
