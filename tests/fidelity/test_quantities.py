@@ -16,6 +16,7 @@ from gridveil import (
     simulate_quantities,
     solve_acopf,
 )
+from gridveil.network.conversion import build_network
 from gridveil.opf.operating_point import violations
 from gridveil.privacy.mechanisms.polar_laplace import PolarLaplace
 from gridveil.privacy.quantities.base import is_protected
@@ -143,6 +144,14 @@ def test_nothing_depends_on_raw_values(grid):
     assert one.network.lines == two.network.lines
     assert one.network.loads == two.network.loads
     assert one.point == two.point
+    case = two.network.case
+    assert one.network.case.text == case.text
+    assert one.network.case.loads == case.loads
+    words = set(case.text.replace(";", " ").split())
+    raw = network.case.tables["bus"].column("Pd")
+    assert not words & {spelled for v in raw[raw > 5] for spelled in (repr(float(v)), f"{v:g}")}
+    read = build_network(case)
+    assert read.loads.p == pytest.approx(one.network.loads.p, rel=1e-14)
 
 
 def test_a_limit_of_a_generator_moves_as_far_as_the_load_asks_for():

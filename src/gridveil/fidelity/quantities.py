@@ -145,7 +145,11 @@ def nearest_quantities(
     point = built.builder.point(solution.x)
     largest = violations(restored, point).largest
     found = RestoredQuantities(
-        with_private_case(restored, [part.quantity for part in noisy.parts]),
+        with_private_case(
+            restored,
+            [part.quantity for part in noisy.parts],
+            has_private_loads=loads is not None,
+        ),
         status_of(solution.code, largest, FEASIBILITY_TOLERANCE),
         point,
         built.displacement(solution.x),
