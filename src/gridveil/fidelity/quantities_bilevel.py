@@ -85,7 +85,7 @@ def restore_optimum(
     total = (cost - inner, cost + inner)
     private = private_network(network, noisy, loads, total)
     attempt = nearest_quantities(private, noisy, loads, total)
-    opf = solve_acopf(attempt.restored.network)
+    opf = _optimum(attempt)
     best, best_opf, cuts = attempt, opf, 0
     while cuts < _ROUNDS and attempt.restored.status.solved and opf.status.solved:
         if not best.restored.status.solved or opf.cost >= best_opf.cost:
@@ -96,10 +96,15 @@ def restore_optimum(
         overshoot = 0.0 if cuts <= _PATIENCE else _OVERSHOOT
         cut = _cut(attempt, opf, total[0] + overshoot * (total[0] - opf.cost))
         attempt = nearest_quantities(private, noisy, loads, total, before=attempt, cut=cut)
-        opf = solve_acopf(attempt.restored.network)
+        opf = _optimum(attempt)
     solved = best.restored.status.solved and best_opf.status.solved
     within = solved and abs(best_opf.cost - cost) <= beta * abs(cost)
     return RestoredOptimum(best.restored, best_opf, cuts, within)
+
+
+def _optimum(attempt: Attempt) -> OPFResult:
+    """Solve an AC-OPF from the point that is known to work: a flat start does not always get there."""
+    return solve_acopf(attempt.restored.network, start=attempt.restored.point)
 
 
 def _cut(attempt: Attempt, opf: OPFResult, least: float) -> QuantityCut:
