@@ -103,7 +103,7 @@ def restore_optimum(
 
 
 def _optimum(attempt: Attempt) -> OPFResult:
-    """Solve an AC-OPF from the point that is known to work: a flat start does not always get there."""
+    """Solve an AC-OPF from the point known to work: from a flat start it may not get there."""
     return solve_acopf(attempt.restored.network, start=attempt.restored.point)
 
 
