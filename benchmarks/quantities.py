@@ -42,12 +42,13 @@ CASES = (*(f"nesta_case{name}" for name in NAMES), *PGLIB)
 LARGE, DRAWS_OF_LARGE = 500, 3
 """From so many buses on, so many draws at most."""
 INTRO = (
-    f"ε = 1, {HIDE} hidden of each number, loads by relative Laplace with its default floor; O\\* "
-    f"is that of the raw network, β = {BETA:g}. “Noisy” counts private networks without a "
-    "feasible dispatch. Central: a dispatch within limits and within β in total. Bilevel: the "
-    "optimal cost within β, by a fresh AC-OPF from the restored point; “gap” is the one furthest off, before that the "
-    "same for central. “Moved” is the median displacement, in distances of the promises. Seconds "
-    "are medians, beside that of an AC-OPF of the raw network."
+    f"ε = 1, {HIDE} hidden of each number, loads by relative Laplace with its default floor; "
+    f"O\\* is that of the raw network, β = {BETA:g}. “Noisy” counts private networks without a"
+    " feasible dispatch. Central: a dispatch within limits and within β in total. Bilevel: "
+    "the optimal cost within β, by a fresh AC-OPF from the restored point; “gap” is the one "
+    "furthest off, before that the same for central. “Moved” is the median displacement, in "
+    "distances of the promises. Seconds are medians, beside that of an AC-OPF of the raw "
+    "network."
 )
 HEADINGS = (
     "case", "private", "noisy infeasible", "central", "its worst gap", "bilevel", "worst gap",
