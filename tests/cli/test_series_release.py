@@ -51,6 +51,19 @@ def test_from_profiles_to_a_verified_folder(folder):
         assert path.read_bytes() == (folder / "again" / path.name).read_bytes()
 
 
+def test_series_are_smoothed_with_public_profiles_of_a_file(folder):
+    prior = folder / "towns.csv"
+    rows = [f"2025-01-06T{hour:02}:00Z,0.{hour + 1},.1,0.5,.2" for hour in range(6)]
+    prior.write_text("\n".join(["time,north_p,north_q,south_p,south_q", *rows]))
+    made = release(folder, "-o", folder / "smoothed", "--prior", prior, "--quiet")
+    assert made.exit_code == 0, made.output
+    certificate = json.loads((folder / "smoothed" / "certificate.json").read_text())
+    assert certificate["series"]["smoothing"] == "2 public profiles of towns.csv"
+    prior.write_text("\n".join(["time,north_p,north_q,south_p,south_q", *rows[1:]]))
+    with pytest.raises(GridveilError, match="no row for 2025-01-06T00:00Z"):
+        release(folder, "-o", folder / "lacking", "--prior", prior)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

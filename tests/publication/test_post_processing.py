@@ -161,7 +161,8 @@ def test_a_corrected_release_has_smaller_loads_and_verifies(ledger, tmp_path):
     (found,) = (one for one in checked.claims if one.name == "correction of the bias")
     assert found.verdict is ClaimVerdict.STATED
     totals = [one.to_frame()["p_mw"].sum() for one in (held, free)]
-    assert totals[0] == pytest.approx(0.99 * totals[1], rel=5e-3)
+    # By a hundredth, but where the network does not take one of them as it is.
+    assert 0.985 * totals[1] < totals[0] < totals[1]
     assert held.certificate.fidelity.cost_target == free.certificate.fidelity.cost_target
 
 

@@ -64,6 +64,13 @@ class SeriesOptions:
         float | None,
         typer.Option(help="series: a public power factor, for loads without reactive power."),
     ] = None
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="series: public profiles to smooth with, CSV or Parquet: time, and for each "
+            "customer NAME_p and NAME_q in shares of its rating. Else made-up ones."
+        ),
+    ] = None
     total_share: Annotated[
         str | None,
         typer.Option(
@@ -118,6 +125,7 @@ def release_series(
 
     showing = display(shown.mode, agents.max_iterations)
     with using(choices.solver, choices.device), leaving(left_behind), showing as progress:
+        from gridveil.privacy.series.prior_file import read_prior
         from gridveil.publication.folder import check_writable
         from gridveil.publication.series.plan import plan_series_release
         from gridveil.publication.series.state import state_folder
@@ -126,9 +134,16 @@ def release_series(
         options = agents.options(context, fidelity.method, progress.agents, progress.notice)
         key = None if choices.sign is None else read_private_key(choices.sign)
         progress.phase("reading and planning")
+        loads = _read(series, network, progress)
+        prior = (
+            None
+            if series.prior is None
+            else read_prior(series.prior, loads.first_hour, loads.hours, series.time_zone)
+        )
         plan = plan_series_release(
             network,
-            _read(series, network, progress),
+            loads,
+            prior=prior,
             promise=series.promise,
             epsilon=noise.epsilon,
             hide=noise.hide,

@@ -46,6 +46,7 @@ from gridveil.privacy.series.design import chosen_basis
 from gridveil.privacy.series.mechanism import SeriesMechanism, series_mechanism
 from gridveil.privacy.series.phase import PrivateSeries, privatise_series, spending_of_series
 from gridveil.privacy.series.prior import Prior
+from gridveil.privacy.series.prior_file import read_prior
 from gridveil.privacy.series.promise import SeriesPromise, SeriesPromiseKind
 from gridveil.privacy.series.smoothing import smoothed
 from gridveil.privacy.series.total import (
@@ -380,6 +381,12 @@ class SeriesPlan:
         return post_processing_sentences(done.consumer_count, loads, done.power_factor, False)
 
 
+def _prior(prior: Prior | str | Path | None, first_hour: int, hours: int) -> Prior:
+    if prior is None:
+        return Prior.generated(first_hour, hours)
+    return prior if isinstance(prior, Prior) else read_prior(Path(prior), first_hour, hours)
+
+
 def plan_series_release(
     network: Network | str | Path,
     series: SeriesLike,
@@ -389,7 +396,7 @@ def plan_series_release(
     hide: Hide | str | None = None,
     ratings: PublicRatings | str | Path | None = None,
     ratings_source: str = "",
-    prior: Prior | None = None,
+    prior: Prior | str | Path | None = None,
     total_share: Number | None = None,
     beta: Number = BETA,
     method: FidelityMethod | str | None = None,
@@ -417,7 +424,8 @@ def plan_series_release(
             that much for one hour.
         ratings: The public ratings of loads, as for `plan_release`.
         ratings_source: Where they were published.
-        prior: Public series to smooth with; made-up customers if None.
+        prior: Public profiles to smooth with, or a file of them with the columns time, NAME_p and
+            NAME_q, in shares of ratings; made-up customers if None.
         total_share: The part of ε that buys a private total of every hour. None lets the plan
             choose, 0 buys none.
         beta: How far costs may be off O*_t, relatively, or outputs off p*_t, as a share of ranges.
@@ -465,7 +473,7 @@ def plan_series_release(
         rated = ratings_of(ratings, ratings_source, known)
     alphas = asked.alphas(len(known.loads), known.base_mva, rated)
     sizes, first, hours = _sizes(known, rated), loads.first_hour, loads.hours
-    public = Prior.generated(first, hours) if prior is None else prior
+    public = _prior(prior, first, hours)
     forecast = forecast_series(asked, first, hours, alphas, sizes, public)
     basis = chosen_basis(asked, public, [float(alpha) for alpha in alphas], sizes)
     whole = series_mechanism(asked, known.base_mva, alphas, first, hours, basis)
