@@ -108,7 +108,14 @@ def run(setting: Setting, draws: int) -> tuple[Forecast, dict[str, list[float]],
     warnings.simplefilter("ignore")
     network = network_of(setting.name)
     with tempfile.TemporaryDirectory() as folder:
-        plan = plan_release(network, hide=setting.hide, ledger=Path(folder) / "ledger.sqlite")
+        rated = setting.hide.endswith("rating")
+        plan = plan_release(
+            network,
+            hide=setting.hide,
+            ratings="sn_mva" if rated else None,
+            ratings_source="CIGRE" if rated else "",
+            ledger=Path(folder) / "ledger.sqlite",
+        )
     forecast = plan.forecast(seed=SEED)
     loads, base = network.loads.values, network.base_mva
     true_cost, guarantee = solve_acopf(network).cost, plan.mechanism.guarantee()
