@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks.noise_kinds import made_up_ratings
 from benchmarks.report import write_table
 from gridveil import Network, ReleasePlan, load_case, plan_release, solve_acopf
 from gridveil.arrays import FloatArray
@@ -112,8 +113,7 @@ def run(setting: Setting, draws: int) -> tuple[Forecast, dict[str, list[float]],
         plan = plan_release(
             network,
             hide=setting.hide,
-            ratings="sn_mva" if rated else None,
-            ratings_source="CIGRE" if rated else "",
+            ratings=made_up_ratings(network) if rated else None,
             ledger=Path(folder) / "ledger.sqlite",
         )
     forecast = plan.forecast(seed=SEED)
