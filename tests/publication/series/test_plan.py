@@ -365,9 +365,10 @@ def test_release_series_plans_and_runs(tmp_path):
     assert os.fspath(tmp_path)[:4] not in repr(made)
 
 
-def test_a_blank_network_is_all_that_blocks_see(folder):
+def test_a_blank_network_is_all_that_blocks_see(folder, made):
     network, series, _ = case14()
     plan = plan_of(network, series, Ledger(folder / "other.sqlite"))
+    assert made.certificate.release_id == plan.release_id
     basis = plan._basis(Ledger(folder / "ledger.sqlite").entry(plan.release_id))
     assert np.array_equal(basis.network.loads.p, np.zeros(11))
     assert basis.network.case.text == blank(network).case.text
