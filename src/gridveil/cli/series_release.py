@@ -188,7 +188,7 @@ def release_series(
     if shown.as_json:
         stated = made.certificate.model_dump(mode="json")
         print_json({"folder": str(choices.output), **stated})
-    elif shown.mode.value != "quiet":
+    elif not shown.quiet:
         _print_release(made, choices.output, plan.charge.is_drawn)
 
 

@@ -39,6 +39,10 @@ class PointSeries(ArrayRecord):
             }
         )
 
+    def part(self, hours: slice) -> "PointSeries":
+        """Return the points of some of the hours."""
+        return PointSeries(self.v[hours], self.theta[hours], self.p[hours], self.q[hours])
+
     def at(self, hour: int) -> OperatingPoint:
         """Return the point of an hour."""
         return OperatingPoint(self.v[hour], self.theta[hour], self.p[hour], self.q[hour])

@@ -19,9 +19,10 @@ from gridveil.network.library import find_case, load_case
 from gridveil.network.network import Network
 from gridveil.publication.certificate_file import read_certificate
 from gridveil.publication.folder import CERTIFICATE
+from gridveil.publication.verification.certified_files import read_files
 from gridveil.publication.verification.folder_reader import read_release_file
 from gridveil.publication.verification.loads_file import LoadsFile
-from gridveil.publication.verification.release_files import ReleaseFiles, folder_claim, read_files
+from gridveil.publication.verification.release_files import ReleaseFiles, folder_claim
 
 _STILL = (
     "the copy holds everything else of the source, which the release neither protects nor "

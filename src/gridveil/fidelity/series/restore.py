@@ -12,7 +12,7 @@ network that works is left out, and the rest is whole.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -85,22 +85,9 @@ class HoursProblem:
     def block(self, block: range) -> "HoursProblem":
         """Return the problem of some consecutive hours."""
         part = slice(block.start, block.stop)
-        starts = self.starts
-        if starts is not None:
-            starts = PointSeries(*(getattr(starts, n)[part] for n in ("v", "theta", "p", "q")))
-        return HoursProblem(
-            self.network,
-            self.p[part],
-            self.q[part],
-            self.targets[part],
-            self.beta,
-            self.band,
-            self.method,
-            self.weights,
-            self.limits,
-            starts,
-            self.solver,
-            self.device,
+        starts = None if self.starts is None else self.starts.part(part)
+        return replace(
+            self, p=self.p[part], q=self.q[part], targets=self.targets[part], starts=starts
         )
 
 

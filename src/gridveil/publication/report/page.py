@@ -4,6 +4,8 @@ Everything on it follows from the other files of the release, so that whoever ve
 page again and compares.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gridveil.admm.history import History
@@ -88,11 +90,25 @@ def _post_processing(certificate: Certificate) -> str:
 def _guarantee(certificate: Certificate) -> str:
     protection = certificate.protection
     caution = f'<p class="warn">{escape(protection.caution)}</p>' if protection.caution else ""
+    return promise_section(certificate, _distance_rows(protection), caution)
+
+
+def promise_section(
+    certificate: Certificate, particulars: Sequence[tuple[str, str]], caution: str = ""
+) -> str:
+    """Return what is promised, what is public, and all parameters.
+
+    Args:
+        certificate: That of the release.
+        particulars: Parameters of its kind of promise, with their values.
+        caution: What to beware of, as HTML.
+    """
+    protection = certificate.protection
     rows = [
         ("unit of protection", protection.unit),
         ("mechanism", protection.mechanism),
         ("ε, δ", f"{protection.epsilon:g}, {protection.delta:g}"),
-        *_distance_rows(protection),
+        *particulars,
         ("entropy", protection.entropy),
         ("spent per load", spent_sentence(protection)),
         ("drawn at", certificate.drawn_at),

@@ -13,11 +13,15 @@ from gridveil.publication.case_file import PublishedCase
 from gridveil.publication.certificate import Certificate, StatedSeries
 from gridveil.publication.report.detail import SHORT
 from gridveil.publication.report.dispatch_section import band_card
-from gridveil.publication.report.html import details, escape, html_page, table
-from gridveil.publication.report.page import checks_section, lines_section, network_section
+from gridveil.publication.report.html import escape, html_page, table
+from gridveil.publication.report.page import (
+    checks_section,
+    lines_section,
+    network_section,
+    promise_section,
+)
 from gridveil.publication.report.series_charts import profile, small_profile, week_map
 from gridveil.publication.series.tables import LOADS, SeriesTables
-from gridveil.publication.spent import spent_sentence
 
 _MOST_LOADS = 300
 """Loads whose profiles are drawn: the largest."""
@@ -83,32 +87,15 @@ def _summary(certificate: Certificate, series: StatedSeries) -> str:
 
 def _guarantee(certificate: Certificate, series: StatedSeries) -> str:
     protection = certificate.protection
-    rows = [
-        ("unit of protection", protection.unit),
-        ("mechanism", protection.mechanism),
-        ("ε, δ", f"{protection.epsilon:g}, {protection.delta:g}"),
+    particulars = [
         ("hidden", protection.parameters.get("hide", "")),
         ("distance counted as", protection.metric),
         ("smallest grid step", f"{protection.grid_step_pu:g} p.u."),
         ("noise scales", ", ".join(f"{scale:.6g}" for scale in series.noise_scales[:_LISTED])),
         ("basis digest", series.basis_digest),
-        ("entropy", protection.entropy),
-        ("spent per load", spent_sentence(protection)),
-        ("drawn at", certificate.drawn_at),
-        *(
-            ("ledger", f"row {of.row} of {of.ledger}, opened at {of.opened_at}; {of.earlier}")
-            for of in certificate.ledgers
-        ),
     ]
-    known = [(invariant.what, invariant.provenance) for invariant in certificate.invariants]
-    uncovered = "".join(f"<li>{escape(text)}</li>" for text in protection.not_covered)
     return (
-        f"<section><h2>What is promised</h2><blockquote>{escape(protection.promise)}</blockquote>"
-        "<p>This holds against anyone, whatever they know and compute. It does not cover:</p>"
-        f"<ul>{uncovered}</ul><p>Public, and where it comes from:</p>"
-        f"{table(('what', 'where it comes from'), known)}"
-        f"{details('All parameters', ('parameter', 'value'), rows)}</section>"
-        "<section><h2>What smoothing did</h2>"
+        f"{promise_section(certificate, particulars)}<section><h2>What smoothing did</h2>"
         f"<p>Smoothed with {escape(series.smoothing)}. {escape(series.smoothing_effect)}</p>"
         "</section>"
     )

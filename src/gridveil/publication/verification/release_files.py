@@ -1,42 +1,36 @@
 """The files of a release: what is in the folder, digests, and the page made again."""
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from importlib.metadata import version
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 from gridveil.arrays import IntArray
-from gridveil.claims import Claim, claim, stated, unchecked
+from gridveil.claims import Claim, claim, stated
 from gridveil.errors import GridveilError
 from gridveil.network.case_file import CaseFile
-from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, in_service
-from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.network import Network
-from gridveil.network.problems import CaseError
 from gridveil.network.source_loads import loads_at_buses
-from gridveil.printable import excerpt
-from gridveil.publication.certificate import Certificate
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.folder import (
-    CERTIFICATE,
     HISTORY,
     LOADS,
     NETWORK,
     POSITIONS,
     REPORT,
-    SIGNATURE,
 )
 from gridveil.publication.report.detail import SHORT, WHOLE, Detail
 from gridveil.publication.report.passive import is_passive
 from gridveil.publication.report.redraw import redrawn_page
-from gridveil.publication.verification.folder_reader import (
-    list_release_folder,
-    read_release_file,
+from gridveil.publication.verification.certified_files import (
+    CertifiedFiles,
+    harmful_page,
+    listing_claim,
+    page_claim,
+    written_by,
 )
 from gridveil.publication.verification.loads_file import (
     LoadsFile,
@@ -47,34 +41,13 @@ from gridveil.publication.verification.loads_file import (
 from gridveil.publication.verification.model_file import is_model
 from gridveil.publication.verification.page_files import history_claims, positions_claim
 
-_SHOWN = 200
-"""Characters of a list of files that are shown."""
-_LONGEST_VERSION = 20
 _SPELLED = 3
 """The first version whose table of loads is spelled in one way."""
 
 
 @dataclass(frozen=True)
-class ReleaseFiles:
-    """The certified files of a release, whose digests are those of its certificate."""
-
-    read: ReadCertificate
-    contents: Mapping[str, bytes]
-
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate, in the terms of the present version."""
-        return self.read.certificate
-
-    @cached_property
-    def case(self) -> CaseFile:
-        """The released network as its file has it, if nothing is wrong with it."""
-        text = self.contents[NETWORK].decode("utf-8", "surrogateescape")
-        case = parse_matpower(text, NETWORK, self.certificate.network)
-        problems = check_case(case)
-        if problems:
-            raise CaseError(case.source, problems)
-        return case
+class ReleaseFiles(CertifiedFiles):
+    """The certified files of a release of single loads."""
 
     @cached_property
     def load_rows(self) -> IntArray:
@@ -118,28 +91,7 @@ def folder_claim(folder: Path, read: ReadCertificate) -> Claim:
     """Check that the folder holds what the certificate lists, and nothing else."""
     wanted = {NETWORK, LOADS, REPORT} | ({POSITIONS} if read.version > 2 else set())
     optional = {HISTORY} if read.version > 2 else set()
-    shown = ", ".join(sorted(wanted))
-    try:
-        there = set(list_release_folder(folder)) - {CERTIFICATE, SIGNATURE}
-    except GridveilError as error:
-        return claim("files", shown, str(error), ok=False)
-    listed = set(read.certificate.files)
-    ok = listed == there and wanted <= listed <= wanted | optional
-    return claim("files", shown, ", ".join(sorted(there))[:_SHOWN], ok)
-
-
-def read_files(folder: Path, read: ReadCertificate) -> tuple[dict[str, bytes], list[Claim]]:
-    """Return the files that the certificate lists, and a claim on the digest of each."""
-    contents: dict[str, bytes] = {}
-    claims = []
-    for name, claimed in sorted(read.certificate.files.items()):
-        try:
-            contents[name] = read_release_file(folder, name)
-            found = hashlib.sha256(contents[name]).hexdigest()
-        except GridveilError as error:
-            found = f"not readable: {error}"
-        claims.append(claim(f"digest of {name}", claimed, found, claimed == found))
-    return contents, claims
+    return listing_claim(folder, read, wanted, optional)
 
 
 def file_claims(files: ReleaseFiles) -> Iterator[Claim]:
@@ -175,29 +127,17 @@ def _loads(files: ReleaseFiles) -> Claim:
 
 
 def _page(files: ReleaseFiles) -> Claim:
-    """Make the page again and compare; one of another version can only be searched for harm.
+    """Make the page again and compare; those of versions 0.1 and 0.2 are searched for harm alone.
 
     Version 0.3.0 showed networks of any size in full detail, so that is compared too.
     """
-    page, claimed = files.contents[REPORT], "what the certificate and the network give"
-    by = excerpt(files.certificate.software.get("gridveil", ""), _LONGEST_VERSION) or "unknown"
-    is_comparable = files.read.version > 2
-    if is_comparable:
-        try:
-            is_same = any(page == _redrawn(files, detail) for detail in (SHORT, WHOLE))
-        except Exception as error:  # whatever hostile numbers do to a drawing
-            found = f"cannot be made again: {type(error).__name__}"
-            return claim(REPORT, claimed, found, ok=False)
-        if is_same:
-            return claim(REPORT, claimed, "the same, byte by byte", ok=True)
-        if by == version("gridveil"):
-            return claim(REPORT, claimed, "another page", ok=False)
-    if not is_passive(page, needs_policy=is_comparable):
-        found = "may run a script or load something: do not open it"
-        return claim(REPORT, claimed, found, ok=False)
-    if is_comparable:
-        why = f"verify with Gridveil {by}, which it names: this version draws another page"
-        return unchecked(REPORT, claimed, why)
+    claimed = "what the certificate and the network give"
+    if files.read.version > 2:
+        drawings = [partial(_redrawn, files, detail) for detail in (SHORT, WHOLE)]
+        return page_claim(files, claimed, drawings)
+    if not is_passive(files.contents[REPORT], needs_policy=False):
+        return harmful_page(claimed)
+    by = written_by(files.certificate)
     why = f"by version {by}, whose page cannot be made again; it runs no foreign script"
     return stated(REPORT, claimed, why)
 

@@ -5,7 +5,7 @@ recompute.py, and from an AC-OPF solved anew; what a mechanism or a method promi
 A claim is recomputed, or proved by a theorem, or stated: then nobody but the owner can know.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -35,6 +35,7 @@ from gridveil.publication.signing import (
     check_signature,
 )
 from gridveil.publication.targets import Target
+from gridveil.publication.verification.certified_files import read_files
 from gridveil.publication.verification.fidelity import fidelity_claims
 from gridveil.publication.verification.folder_reader import (
     read_optional_file,
@@ -49,11 +50,10 @@ from gridveil.publication.verification.release_files import (
     ReleaseFiles,
     file_claims,
     folder_claim,
-    read_files,
 )
 from gridveil.publication.verification.series.files import (
+    LIMITS,
     SeriesFiles,
-    read_series_files,
     series_file_claims,
     series_folder_claim,
 )
@@ -231,16 +231,10 @@ def _claims(
     folder: Path, read: ReadCertificate, tables: Mapping[str, Path | str | None], whole: Claim
 ) -> Iterator[Claim]:
     certificate = read.certificate
-    claimed, found = certificate.digest, read.computed_digest
-    yield claim("digest of the certificate", claimed, found, claimed == found)
     in_folder = folder_claim(folder, read)
     contents, digests = read_files(folder, read) if in_folder.ok else ({}, [])
-    yield from (in_folder, *digests)
-    yield whole
-    yield from _guarded("protection", protection_claims(read))
-    yield from _guarded("post-processing", post_processing_claims(certificate))
-    if not all(one.ok for one in (in_folder, *digests)):
-        yield claim("network", "as certified", "not examined: a file was changed", ok=False)
+    yield from _before_the_network(read, in_folder, digests, whole, protection_claims(read))
+    if not _are_certified(in_folder, digests):
         return
     files = ReleaseFiles(read, contents)
     unreadable = list(_unreadable(files))
@@ -273,16 +267,11 @@ def _series_claims(
         if table is not None:
             found = "a series has private ones of its own for every hour"
             yield claim(f"{name} of the file", "those of the release", found, ok=False)
-    claimed, found = certificate.digest, read.computed_digest
-    yield claim("digest of the certificate", claimed, found, claimed == found)
     in_folder = series_folder_claim(folder, read)
-    contents, digests = read_series_files(folder, read) if in_folder.ok else ({}, [])
-    yield from (in_folder, *digests)
-    yield whole
-    yield from _guarded("protection", series_protection_claims(read))
-    yield from _guarded("post-processing", post_processing_claims(certificate))
-    if not all(one.ok for one in (in_folder, *digests)):
-        yield claim("network", "as certified", "not examined: a file was changed", ok=False)
+    contents, digests = read_files(folder, read, LIMITS) if in_folder.ok else ({}, [])
+    protection = series_protection_claims(read)
+    yield from _before_the_network(read, in_folder, digests, whole, protection)
+    if not _are_certified(in_folder, digests):
         return
     files = SeriesFiles(read, contents)
     try:
@@ -295,6 +284,28 @@ def _series_claims(
     yield number_claim("base (MVA)", certificate.base_mva, files.case.base_mva, _EXACT)
     yield from _guarded("files", series_file_claims(files))
     yield from _guarded("fidelity", series_fidelity_claims(files, full))
+
+
+def _before_the_network(
+    read: ReadCertificate,
+    in_folder: Claim,
+    digests: Sequence[Claim],
+    whole: Claim,
+    protection: Iterator[Claim],
+) -> Iterator[Claim]:
+    """Give what can be said of any release before its network is looked at."""
+    claimed, found = read.certificate.digest, read.computed_digest
+    yield claim("digest of the certificate", claimed, found, claimed == found)
+    yield from (in_folder, *digests)
+    yield whole
+    yield from _guarded("protection", protection)
+    yield from _guarded("post-processing", post_processing_claims(read.certificate))
+    if not _are_certified(in_folder, digests):
+        yield claim("network", "as certified", "not examined: a file was changed", ok=False)
+
+
+def _are_certified(in_folder: Claim, digests: Sequence[Claim]) -> bool:
+    return all(one.ok for one in (in_folder, *digests))
 
 
 def _unreadable(files: ReleaseFiles) -> Iterator[Claim]:

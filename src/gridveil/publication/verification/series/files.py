@@ -1,6 +1,5 @@
 """The files of a released series: the folder, digests, tables, and the page made again."""
 
-import hashlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,25 +14,17 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from gridveil.arrays import FloatArray, IntArray
 from gridveil.claims import Claim, claim, unchecked
 from gridveil.errors import GridveilError
-from gridveil.network.case_file import CaseFile
-from gridveil.network.checks import check_case
 from gridveil.network.conversion import build_network, in_service
-from gridveil.network.formats.matpower_parser import parse_matpower
 from gridveil.network.network import Network
-from gridveil.network.problems import CaseError
 from gridveil.network.series.load_series import hour_text, hour_times
 from gridveil.network.source_loads import loads_at_buses
-from gridveil.printable import excerpt
-from gridveil.publication.certificate import Certificate, StatedSeries
+from gridveil.publication.certificate import StatedSeries
 from gridveil.publication.certificate_file import ReadCertificate
 from gridveil.publication.folder import (
-    CERTIFICATE,
     NETWORK,
     POSITIONS,
     REPORT,
-    SIGNATURE,
 )
-from gridveil.publication.report.passive import is_passive
 from gridveil.publication.report.series_redraw import redrawn_series_page
 from gridveil.publication.series.tables import (
     DISPATCH,
@@ -46,30 +37,26 @@ from gridveil.publication.series.tables import (
     SeriesTables,
     read_table,
 )
+from gridveil.publication.verification.certified_files import (
+    CertifiedFiles,
+    listing_claim,
+    named_version,
+    page_claim,
+)
 from gridveil.publication.verification.folder_reader import (
     LARGEST_TABLE,
-    list_release_folder,
-    read_release_file,
 )
 from gridveil.publication.verification.model_file import is_model
 from gridveil.publication.verification.page_files import positions_claim
 
-_SHOWN = 200
-_LONGEST_VERSION = 20
+LIMITS = {LOADS_CSV: LARGEST_TABLE}
+"""Files that may be larger than those of the same name in a release of single loads."""
 _LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True)
-class SeriesFiles:
-    """The certified files of a released series, whose digests are those of its certificate."""
-
-    read: ReadCertificate
-    contents: Mapping[str, bytes]
-
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate."""
-        return self.read.certificate
+class SeriesFiles(CertifiedFiles):
+    """The certified files of a released series."""
 
     @property
     def series(self) -> StatedSeries:
@@ -77,16 +64,6 @@ class SeriesFiles:
         found = self.certificate.series
         assert found is not None
         return found
-
-    @cached_property
-    def case(self) -> CaseFile:
-        """The network as its file has it, at the hour of the largest load."""
-        text = self.contents[NETWORK].decode("utf-8", "surrogateescape")
-        case = parse_matpower(text, NETWORK, self.certificate.network)
-        problems = check_case(case)
-        if problems:
-            raise CaseError(case.source, problems)
-        return case
 
     @cached_property
     def load_rows(self) -> IntArray:
@@ -179,28 +156,7 @@ def series_folder_claim(folder: Path, read: ReadCertificate) -> Claim:
     series = read.certificate.series
     assert series is not None
     wanted = {NETWORK, REPORT, POSITIONS, *SCHEMAS} | ({RAMPS} if series.has_ramps else set())
-    shown = ", ".join(sorted(wanted))
-    try:
-        there = set(list_release_folder(folder)) - {CERTIFICATE, SIGNATURE}
-    except GridveilError as error:
-        return claim("files", shown, str(error), ok=False)
-    ok = set(read.certificate.files) == there and wanted <= there <= wanted | {LOADS_CSV}
-    return claim("files", shown, ", ".join(sorted(there))[:_SHOWN], ok)
-
-
-def read_series_files(folder: Path, read: ReadCertificate) -> tuple[dict[str, bytes], list[Claim]]:
-    """Return the files that the certificate lists, and a claim on the digest of each."""
-    contents: dict[str, bytes] = {}
-    claims = []
-    for name, claimed in sorted(read.certificate.files.items()):
-        limit = LARGEST_TABLE if name == LOADS_CSV else None
-        try:
-            contents[name] = read_release_file(folder, name, limit)
-            found = hashlib.sha256(contents[name]).hexdigest()
-        except GridveilError as error:
-            found = f"not readable: {error}"
-        claims.append(claim(f"digest of {name}", claimed, found, claimed == found))
-    return contents, claims
+    return listing_claim(folder, read, wanted, {LOADS_CSV})
 
 
 def series_file_claims(files: SeriesFiles) -> Iterator[Claim]:
@@ -224,7 +180,7 @@ def _spelling(files: SeriesFiles) -> Iterator[Claim]:
         elif name == LOADS_CSV or writer == version("pyarrow"):
             yield claim(name, claimed, "in another spelling", ok=False)
         else:
-            shown = excerpt(writer, _LONGEST_VERSION)
+            shown = named_version(files.certificate, "pyarrow")
             why = f"written with pyarrow {shown}; verify with that version"
             yield unchecked(name, claimed, why)
         if name != LOADS_CSV:
@@ -238,20 +194,9 @@ def _metadata(name: str, data: bytes) -> Claim:
 
 
 def _page(files: SeriesFiles) -> Claim:
-    """Make the page again and compare; one of another version can only be searched for harm."""
-    page, claimed = files.contents[REPORT], "what the certificate and the tables give"
-    try:
-        again = redrawn_series_page(
+    def drawn() -> bytes:
+        return redrawn_series_page(
             files.certificate, files.network.case, files.tables, files.contents[POSITIONS]
         )
-    except Exception as error:  # whatever hostile numbers do to a drawing
-        return claim(REPORT, claimed, f"cannot be made again: {type(error).__name__}", ok=False)
-    if again == page:
-        return claim(REPORT, claimed, "the same, byte by byte", ok=True)
-    by = excerpt(files.certificate.software.get("gridveil", ""), _LONGEST_VERSION) or "unknown"
-    if by == version("gridveil"):
-        return claim(REPORT, claimed, "another page", ok=False)
-    if not is_passive(page, needs_policy=True):
-        return claim(REPORT, claimed, "may run a script or load something: do not open it", False)
-    why = f"verify with Gridveil {by}, which it names: this version draws another page"
-    return unchecked(REPORT, claimed, why)
+
+    return page_claim(files, "what the certificate and the tables give", [drawn])
